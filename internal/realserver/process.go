@@ -1,0 +1,189 @@
+package realserver
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"time"
+)
+
+const (
+	readyTime  = 30 * time.Second      // a server may take to answer after its start
+	probeEvery = 20 * time.Millisecond // between two questions whether it answers
+	stopTime   = 5 * time.Second       // it may take to end when asked, before it is killed
+	portTries  = 3
+)
+
+// process is a running server.
+type process struct {
+	name string
+	addr string // host:port it listens on
+	dir  string // its data and its log, removed by stop
+	cmd  *exec.Cmd
+	done chan struct{} // closed when the process has ended
+	err  error         // how it ended; valid once done is closed
+}
+
+// launch describes how to start a server.
+type launch struct {
+	name    string
+	command func(dir, addr string) (*exec.Cmd, error)
+	// ready asks the server once whether it serves. It must tell this server
+	// from another that listens at addr.
+	ready func(ctx context.Context, addr string) error
+}
+
+// start starts the server and waits until it is ready. The kernel names a free
+// port; another process may take it before the server does, and the server
+// then ends at once, so one that ends early is tried again on another port.
+func (l launch) start(ctx context.Context) (*process, error) {
+	var errs []error
+	for range portTries {
+		p, err := l.startOnce(ctx)
+		if err == nil {
+			return p, nil
+		}
+		errs = append(errs, err)
+		if !errors.Is(err, errEndedEarly) {
+			break
+		}
+	}
+	return nil, errors.Join(errs...)
+}
+
+var errEndedEarly = errors.New("ended before it answered")
+
+func (l launch) startOnce(ctx context.Context) (*process, error) {
+	dir, err := os.MkdirTemp("", "wholeblob-"+l.name+"-")
+	if err != nil {
+		return nil, err
+	}
+	p := &process{name: l.name, dir: dir, done: make(chan struct{})}
+	if err := p.spawn(l); err != nil {
+		close(p.done)
+		return nil, errors.Join(err, p.stop())
+	}
+	if err := p.awaitReady(ctx, l); err != nil {
+		tail := p.logTail()
+		return nil, errors.Join(fmt.Errorf("%s: %w\n%s", l.name, err, tail), p.stop())
+	}
+	return p, nil
+}
+
+// spawn starts the process on a free port, with its output in the log.
+func (p *process) spawn(l launch) error {
+	addr, err := freeAddr()
+	if err != nil {
+		return err
+	}
+	p.addr = addr
+	if p.cmd, err = l.command(p.dir, addr); err != nil {
+		return err
+	}
+	log, err := os.Create(p.logPath())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = log.Close() }() // the process has its own handle
+	p.cmd.Stdout, p.cmd.Stderr = log, log
+	p.cmd.SysProcAttr = dieWithParent()
+	started := make(chan error, 1)
+	go p.own(started)
+	return <-started
+}
+
+// own starts the process and waits for its end. The parent whose death kills
+// the server is, to Linux, the thread that forked, not the whole process
+// (prctl(2), PR_SET_PDEATHSIG); so this goroutine keeps its thread for as long
+// as the server lives.
+func (p *process) own(started chan<- error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	err := p.cmd.Start()
+	started <- err
+	if err != nil {
+		return
+	}
+	p.err = p.cmd.Wait()
+	close(p.done)
+}
+
+func (p *process) awaitReady(ctx context.Context, l launch) error {
+	ctx, cancel := context.WithTimeout(ctx, readyTime)
+	defer cancel()
+	tick := time.NewTicker(probeEvery)
+	defer tick.Stop()
+	for {
+		err := l.ready(ctx, p.addr)
+		if err == nil && !p.exited() {
+			return nil
+		}
+		select {
+		case <-p.done:
+			return fmt.Errorf("%w at %s: %w", errEndedEarly, p.addr, p.err)
+		case <-ctx.Done():
+			return fmt.Errorf("no answer from %s: %w (last: %w)", p.addr, ctx.Err(), err)
+		case <-tick.C:
+		}
+	}
+}
+
+func (p *process) exited() bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// stop ends the process if it still runs and removes its data.
+func (p *process) stop() error {
+	if !p.exited() {
+		if p.cmd.Process.Signal(os.Interrupt) != nil {
+			_ = p.cmd.Process.Kill() // no such signal on Windows
+		}
+		patience := time.NewTimer(stopTime)
+		defer patience.Stop()
+		select {
+		case <-p.done:
+		case <-patience.C:
+			_ = p.cmd.Process.Kill()
+			<-p.done
+		}
+	}
+	return os.RemoveAll(p.dir)
+}
+
+func (p *process) logPath() string { return filepath.Join(p.dir, "server.log") }
+
+// logTail returns the last lines that the server wrote.
+func (p *process) logTail() string {
+	content, err := os.ReadFile(p.logPath())
+	if err != nil {
+		return ""
+	}
+	return string(lastLines(content, 30))
+}
+
+// lastLines returns the last n lines of text.
+func lastLines(text []byte, n int) []byte {
+	lines := bytes.Split(bytes.TrimSpace(text), []byte("\n"))
+	return bytes.Join(lines[max(0, len(lines)-n):], []byte("\n"))
+}
+
+// freeAddr asks the kernel for a loopback port that nobody listens on.
+func freeAddr() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = l.Close() }()
+	return l.Addr().String(), nil
+}

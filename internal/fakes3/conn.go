@@ -1,0 +1,209 @@
+package fakes3
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"math/big"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// connTable knows every open connection, so that Close can wait for all of
+// them and a test can count them.
+type connTable struct {
+	mu struct {
+		sync.Mutex
+		conns map[net.Conn]*connInfo
+		next  int
+		empty sync.Cond
+	}
+}
+
+type connInfo struct {
+	id       int
+	idle     bool
+	hijacked bool
+}
+
+func (t *connTable) init() {
+	t.mu.conns = make(map[net.Conn]*connInfo)
+	t.mu.empty.L = &t.mu
+}
+
+type connKey struct{}
+
+// context gives every connection its number and its place in the request's
+// context. It runs before the first ConnState callback.
+func (t *connTable) context(ctx context.Context, c net.Conn) context.Context {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.mu.next++
+	info := &connInfo{id: t.mu.next}
+	t.mu.conns[c] = info
+	return context.WithValue(ctx, connKey{}, info)
+}
+
+func (t *connTable) state(c net.Conn, st http.ConnState) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	info := t.mu.conns[c]
+	if info == nil {
+		return
+	}
+	switch st {
+	case http.StateClosed:
+		t.drop(c)
+	case http.StateHijacked:
+		info.hijacked = true
+	case http.StateNew, http.StateActive, http.StateIdle:
+		info.idle = st == http.StateIdle
+	}
+}
+
+// drop forgets c; the caller holds the lock.
+func (t *connTable) drop(c net.Conn) {
+	delete(t.mu.conns, c)
+	if len(t.mu.conns) == 0 {
+		t.mu.empty.Broadcast()
+	}
+}
+
+// forget is called by the handler that hijacked c, as its last act.
+func (t *connTable) forget(c net.Conn) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.drop(c)
+}
+
+func (t *connTable) open() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.mu.conns)
+}
+
+func (t *connTable) list(idleOnly bool) []net.Conn {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var cs []net.Conn
+	for c, info := range t.mu.conns {
+		if !idleOnly || info.idle {
+			cs = append(cs, c)
+		}
+	}
+	return cs
+}
+
+func (t *connTable) closeIdle() {
+	for _, c := range t.list(true) {
+		_ = c.Close()
+	}
+}
+
+// closeAll ends hijacked connections too, which http.Server no longer knows.
+func (t *connTable) closeAll() {
+	for _, c := range t.list(false) {
+		_ = c.Close()
+	}
+}
+
+func (t *connTable) wait() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for len(t.mu.conns) > 0 {
+		t.mu.empty.Wait()
+	}
+}
+
+// reset ends a TCP connection with RST instead of FIN. Bytes the peer has not
+// received yet are lost with it. On other connections it is a plain close.
+func reset(c net.Conn) {
+	raw := c
+	if t, ok := c.(*tls.Conn); ok {
+		raw = t.NetConn()
+	}
+	if t, ok := raw.(*net.TCPConn); ok {
+		_ = t.SetLinger(0)
+	}
+	_ = raw.Close()
+}
+
+// pipeListener hands out net.Pipes.
+type pipeListener struct {
+	conns  chan net.Conn
+	closed chan struct{}
+	once   sync.Once
+}
+
+func newPipeListener() *pipeListener {
+	return &pipeListener{conns: make(chan net.Conn), closed: make(chan struct{})}
+}
+
+func (l *pipeListener) dial(ctx context.Context) (net.Conn, error) {
+	client, server := net.Pipe()
+	select {
+	case l.conns <- server:
+		return client, nil
+	case <-l.closed:
+		return nil, &net.OpError{Op: "dial", Net: "pipe", Err: net.ErrClosed}
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (l *pipeListener) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.conns:
+		return c, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (l *pipeListener) Close() error {
+	l.once.Do(func() { close(l.closed) })
+	return nil
+}
+
+type pipeAddr struct{}
+
+func (pipeAddr) Network() string { return "pipe" }
+func (pipeAddr) String() string  { return "pipe" }
+
+func (l *pipeListener) Addr() net.Addr { return pipeAddr{} }
+
+// selfSigned makes a certificate for 127.0.0.1 and the names under domain.
+func selfSigned(domain string) (tls.Certificate, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1),
+		Subject:      pkix.Name{CommonName: "fakes3"},
+		// The client's clock decides about validity, and tests turn clocks.
+		NotBefore:             time.Date(1990, 1, 1, 0, 0, 0, 0, time.UTC),
+		NotAfter:              time.Date(2190, 1, 1, 0, 0, 0, 0, time.UTC),
+		KeyUsage:              x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		BasicConstraintsValid: true,
+		IsCA:                  true,
+		IPAddresses:           []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback},
+		DNSNames:              []string{"localhost", domain, "*." + domain},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	leaf, err := x509.ParseCertificate(der)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}, nil
+}

@@ -1,0 +1,236 @@
+package fakes3
+
+import (
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// call is one request being served.
+type call struct {
+	*Request
+	s     *Server
+	r     *http.Request
+	knobs *Knobs
+	shape Shape   // of the server and of the faults that hit this request
+	entry *Entry  // this goroutine's own; record copies it to
+	shown *Entry  // the one in the log, nil with NoLog
+	b     *bucket // set for every operation on a bucket that exists
+}
+
+// parse names the operation and takes the address apart. The key is decoded
+// once from the path on the wire, so "+" stays a plus.
+func (s *Server) parse(r *http.Request, k *Knobs) (*Request, *apiError) {
+	path, query, _ := strings.Cut(r.RequestURI, "?")
+	req := &Request{
+		Op: "Unknown", Method: r.Method, Host: r.Host, RawPath: path, RawQuery: query,
+		Header: r.Header, Range: r.Header.Get("Range"), ContentLength: r.ContentLength,
+	}
+	// ParseQuery returns what it could parse beside the error.
+	req.Query, _ = url.ParseQuery(query)
+	req.PartNumber, _ = strconv.Atoi(req.Query.Get("partNumber"))
+	req.UploadID = req.Query.Get("uploadId")
+
+	rest := strings.TrimPrefix(path, "/")
+	bucketName, rawKey := s.hostBucket(r.Host), rest
+	if bucketName == "" {
+		bucketName, rawKey, _ = strings.Cut(rest, "/")
+	}
+	key, err := url.PathUnescape(rawKey)
+	if err != nil {
+		return req, fail(http.StatusBadRequest, "InvalidURI", "Couldn't parse the specified URI.")
+	}
+	if k.FoldSlashes {
+		key = foldSlashes(key)
+	}
+	req.Bucket, req.Key = bucketName, key
+	req.Op = operation(r, req)
+	if len(key) > 1024 {
+		return req, fail(http.StatusBadRequest, "KeyTooLongError", "Your key is too long").
+			elem("Size", strconv.Itoa(len(key))).elem("MaxSizeAllowed", "1024")
+	}
+	if !utf8.ValidString(key) {
+		return req, fail(http.StatusBadRequest, "InvalidURI", "Couldn't parse the specified URI.")
+	}
+	return req, nil
+}
+
+// hostBucket is the bucket that a virtual-hosted address names, or "".
+func (s *Server) hostBucket(host string) string {
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	name, ok := strings.CutSuffix(host, "."+s.opts.Domain)
+	if !ok {
+		return ""
+	}
+	return name
+}
+
+func foldSlashes(key string) string {
+	key = strings.TrimLeft(key, "/")
+	for strings.Contains(key, "//") {
+		key = strings.ReplaceAll(key, "//", "/")
+	}
+	return key
+}
+
+// subresources are the query names that select operations this server does
+// not have.
+var subresources = []string{
+	"acl", "tagging", "attributes", "torrent", "retention", "legal-hold", "policy", "lifecycle", "cors",
+	"encryption", "website", "notification", "replication", "object-lock", "logging", "select", "restore",
+	"accelerate", "requestPayment", "ownershipControls", "publicAccessBlock", "inventory", "metrics", "analytics",
+}
+
+func operation(r *http.Request, req *Request) string {
+	for _, sub := range subresources {
+		if req.Query.Has(sub) {
+			return "Unknown"
+		}
+	}
+	switch {
+	case req.Bucket == "":
+		if r.Method == http.MethodGet {
+			return "ListBuckets"
+		}
+		return "Unknown"
+	case req.Key == "":
+		return bucketOperation(r.Method, req.Query)
+	default:
+		return objectOperation(r, req.Query)
+	}
+}
+
+func bucketOperation(method string, q url.Values) string {
+	switch method {
+	case http.MethodPut:
+		if q.Has("versioning") {
+			return "PutBucketVersioning"
+		}
+		return "CreateBucket"
+	case http.MethodHead:
+		return "HeadBucket"
+	case http.MethodDelete:
+		return "DeleteBucket"
+	case http.MethodPost:
+		if q.Has("delete") {
+			return "DeleteObjects"
+		}
+	case http.MethodGet:
+		switch {
+		case q.Has("location"):
+			return "GetBucketLocation"
+		case q.Has("versioning"):
+			return "GetBucketVersioning"
+		case q.Has("versions"):
+			return "ListObjectVersions"
+		case q.Has("uploads"):
+			return "ListMultipartUploads"
+		case q.Get("list-type") == "2":
+			return "ListObjectsV2"
+		}
+	}
+	return "Unknown"
+}
+
+func objectOperation(r *http.Request, q url.Values) string {
+	upload := q.Has("uploadId")
+	switch r.Method {
+	case http.MethodPut:
+		copied := r.Header.Get("x-amz-copy-source") != ""
+		switch {
+		case upload && copied:
+			return "UploadPartCopy"
+		case upload:
+			return "UploadPart"
+		case copied:
+			return "CopyObject"
+		}
+		return "PutObject"
+	case http.MethodGet:
+		if upload {
+			return "ListParts"
+		}
+		return "GetObject"
+	case http.MethodHead:
+		return "HeadObject"
+	case http.MethodDelete:
+		if upload {
+			return "AbortMultipartUpload"
+		}
+		return "DeleteObject"
+	case http.MethodPost:
+		switch {
+		case q.Has("uploads"):
+			return "CreateMultipartUpload"
+		case upload:
+			return "CompleteMultipartUpload"
+		}
+	}
+	return "Unknown"
+}
+
+// handlers are the operations of the server.
+func handler(op string) func(*call) (*response, *apiError) {
+	switch op {
+	case "PutObject":
+		return (*call).putObject
+	case "GetObject", "HeadObject":
+		return (*call).getObject
+	case "DeleteObject":
+		return (*call).deleteObject
+	case "DeleteObjects":
+		return (*call).deleteObjects
+	case "CopyObject":
+		return (*call).copyObject
+	case "CreateMultipartUpload":
+		return (*call).createUpload
+	case "UploadPart":
+		return (*call).uploadPart
+	case "CompleteMultipartUpload":
+		return (*call).completeUpload
+	case "AbortMultipartUpload":
+		return (*call).abortUpload
+	case "ListParts":
+		return (*call).listParts
+	case "ListMultipartUploads":
+		return (*call).listUploads
+	case "ListObjectsV2":
+		return (*call).listObjects
+	case "ListObjectVersions":
+		return (*call).listVersions
+	case "CreateBucket":
+		return (*call).createBucket
+	case "HeadBucket":
+		return (*call).headBucket
+	case "DeleteBucket":
+		return (*call).deleteBucket
+	case "ListBuckets":
+		return (*call).listBuckets
+	case "GetBucketLocation":
+		return (*call).getLocation
+	case "GetBucketVersioning":
+		return (*call).getVersioning
+	case "PutBucketVersioning":
+		return (*call).putVersioning
+	}
+	return nil
+}
+
+// handle runs the operation, once its bucket is known to exist.
+func (c *call) handle() (*response, *apiError) {
+	h := handler(c.Op)
+	if h == nil {
+		return nil, errNotImplemented(c.Op + " " + c.Method + " ?" + c.RawQuery)
+	}
+	if c.Op != "ListBuckets" && c.Op != "CreateBucket" {
+		if c.b = c.s.bucket(c.Bucket); c.b == nil {
+			return nil, errNoSuchBucket(c.Bucket)
+		}
+	}
+	return h(c)
+}

@@ -87,13 +87,13 @@ func (g goProgram) build(ctx context.Context, dir, out string) error {
 // buildKey names a build: everything that decides which binary comes out.
 func buildKey(dir string) (string, error) {
 	sum := sha256.New()
-	fmt.Fprintln(sum, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	_, _ = fmt.Fprintln(sum, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	for _, name := range []string{"go.mod", "go.sum"} {
 		content, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
 			return "", err
 		}
-		fmt.Fprintln(sum, name, len(content))
+		_, _ = fmt.Fprintln(sum, name, len(content))
 		sum.Write(content)
 	}
 	return hex.EncodeToString(sum.Sum(nil)[:8]), nil

@@ -65,7 +65,7 @@ func (l launch) startOnce(ctx context.Context) (*process, error) {
 		return nil, err
 	}
 	p := &process{name: l.name, dir: dir, done: make(chan struct{})}
-	if err := p.spawn(l); err != nil {
+	if err := p.spawn(ctx, l); err != nil {
 		close(p.done)
 		return nil, errors.Join(err, p.stop())
 	}
@@ -77,8 +77,8 @@ func (l launch) startOnce(ctx context.Context) (*process, error) {
 }
 
 // spawn starts the process on a free port, with its output in the log.
-func (p *process) spawn(l launch) error {
-	addr, err := freeAddr()
+func (p *process) spawn(ctx context.Context, l launch) error {
+	addr, err := freeAddr(ctx)
 	if err != nil {
 		return err
 	}
@@ -179,8 +179,8 @@ func lastLines(text []byte, n int) []byte {
 }
 
 // freeAddr asks the kernel for a loopback port that nobody listens on.
-func freeAddr() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+func freeAddr(ctx context.Context) (string, error) {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", err
 	}

@@ -93,7 +93,7 @@ func (s *S3) versityGWCommand(bin, dir, addr string, xattrs bool) (*exec.Cmd, er
 			return nil, err
 		}
 	}
-	cmd := exec.Command(bin, append(args, buckets)...)
+	cmd := exec.Command(bin, append(args, buckets)...) //nolint:noctx // it lives until Stop, not as long as the call that starts it
 	cmd.Env = append(os.Environ(), "ROOT_ACCESS_KEY="+s.AccessKey, "ROOT_SECRET_KEY="+s.SecretKey)
 	return cmd, nil
 }

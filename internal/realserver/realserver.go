@@ -39,7 +39,7 @@ import (
 // of the tests, to prove that the servers were there.
 const (
 	markUsed    = "REAL SERVER:"
-	markSkipped = "SKIPPED REAL SERVER:"
+	markSkipped = "SKIPPED, NO SERVER:"
 )
 
 // obtainTime bounds building (minutes on a cold cache) and starting a server.

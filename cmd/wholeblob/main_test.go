@@ -1,0 +1,160 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/wholeblob/wholeblob/blob"
+	"github.com/wholeblob/wholeblob/internal/param"
+	"github.com/wholeblob/wholeblob/retry"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func noEnviron(string) string { return "" }
+
+// outcome is what a run left behind for the eye.
+type outcome struct {
+	code           int
+	stdout, stderr string
+}
+
+// runStore runs bench on store, whose Close it does not call, at the URL test://.
+func runStore(t *testing.T, ctx context.Context, store blob.Blob, args ...string) outcome { //nolint:revive // t first, as helpers have it
+	t.Helper()
+	return runWith(t, ctx, map[string]opener{"test": func(string, *param.URL) (openFunc, error) {
+		return func(_ context.Context, counters *retry.Counters) (blob.Blob, error) {
+			return retried(kept{store}, counters)
+		}, nil
+	}}, append([]string{"bench", "test://"}, args...)...)
+}
+
+func runWith(t *testing.T, ctx context.Context, stores map[string]opener, args ...string) outcome { //nolint:revive // as above
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	c := command{stores: stores, stdout: &stdout, stderr: &stderr, environ: noEnviron}
+	code := c.run(ctx, args)
+	o := outcome{code, stdout.String(), stderr.String()}
+	t.Logf("%q: exit %d\n%s%s", args, o.code, o.stdout, o.stderr)
+	return o
+}
+
+// want fails the test unless the run ended with code and every text is in stderr.
+func (o outcome) want(t *testing.T, code int, stderr ...string) {
+	t.Helper()
+	if o.code != code {
+		t.Errorf("exit %d, want %d", o.code, code)
+	}
+	for _, s := range stderr {
+		if !strings.Contains(o.stderr, s) {
+			t.Errorf("stderr does not contain %q", s)
+		}
+	}
+}
+
+// kept is a store that the run must not close: the test looks into it afterwards.
+type kept struct{ blob.Blob }
+
+func (kept) Close(context.Context) error { return nil }
+
+// noStores are all schemes, and opening any of them fails the test.
+func noStores(t *testing.T) map[string]opener {
+	m := stores()
+	for scheme, open := range m {
+		m[scheme] = func(raw string, u *param.URL) (openFunc, error) {
+			_, err := open(raw, u)
+			return func(context.Context, *retry.Counters) (blob.Blob, error) {
+				t.Errorf("a store was opened")
+				return nil, blob.ErrUnsupported
+			}, err
+		}
+	}
+	return m
+}
+
+func TestBadArgumentsAreNamedBeforeAnyStoreIsOpened(t *testing.T) {
+	t.Chdir(t.TempDir()) // a path that was taken for relative would show here
+	for name, c := range map[string]struct {
+		args []string
+		want string
+	}{
+		"no command":       {nil, "no command"},
+		"other command":    {[]string{"benchmark"}, `"benchmark"`},
+		"flag first":       {[]string{"--json"}, `"--json"`},
+		"unknown flag":     {[]string{"bench", "--size=1", "mem://"}, "-size"},
+		"two URLs":         {[]string{"bench", "mem://", "mem://"}, "2 URLs"},
+		"empty URL":        {[]string{"bench", ""}, "URL is empty"},
+		"no URL":           {[]string{"bench", "bucket"}, `"bucket"`},
+		"other scheme":     {[]string{"bench", "gopher://x"}, `"gopher": want one of`},
+		"scheme in prefix": {[]string{"bench", "mem:x"}, `"mem:x"`},
+		"mem host":         {[]string{"bench", "mem://host"}, `"mem://host"`},
+		"mem path":         {[]string{"bench", "mem:///path"}, `"mem:///path"`},
+		"mem parameter":    {[]string{"bench", "mem://?nosync=true"}, `"nosync"`},
+		"size unit":        {[]string{"bench", "--sizes", "5mb", "mem://"}, `--sizes: invalid option: size "5mb"`},
+		"size sign":        {[]string{"bench", "--sizes=-1", "mem://"}, `"-1"`},
+		"size exponent":    {[]string{"bench", "--sizes", "1e3", "mem://"}, `"1e3"`},
+		"size fraction":    {[]string{"bench", "--sizes", "1.5.2", "mem://"}, `"1.5.2"`},
+		"size empty":       {[]string{"bench", "--sizes", "4KiB,,1MiB", "mem://"}, `size ""`},
+		"size twice":       {[]string{"bench", "--sizes", "1MiB,1024KiB", "mem://"}, "1MiB is given twice"},
+		"size large":       {[]string{"bench", "--sizes", "2GiB", "mem://"}, "2GiB is above the 1GiB"},
+		"budget":           {[]string{"bench", "--budget", "1e3", "mem://"}, `"1e3"`},
+		"count":            {[]string{"bench", "--count=-1", "mem://"}, "--count: -1"},
+		"count large":      {[]string{"bench", "--count=1000001", "mem://"}, "--count: 1000001"},
+		"count text":       {[]string{"bench", "--count=many", "mem://"}, `"many"`},
+		"concurrency":      {[]string{"bench", "--concurrency=0", "mem://"}, "--concurrency: 0"},
+		"concurrency high": {[]string{"bench", "--concurrency=1025", "mem://"}, "--concurrency: 1025"},
+		"timeout":          {[]string{"bench", "--timeout", "30", "mem://"}, `duration "30"`},
+		"timeout sign":     {[]string{"bench", "--timeout=-1s", "mem://"}, `duration "-1s"`},
+		"source":           {[]string{"bench", "--source", "stream", "mem://"}, `"stream"`},
+		"after the URL":    {[]string{"bench", "mem://", "--source", "stream"}, `"stream"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := runWith(t, t.Context(), noStores(t), c.args...)
+			o.want(t, exitUsage, c.want, "invalid option", "wholeblob help")
+			if o.stdout != "" {
+				t.Error("stdout is not empty")
+			}
+		})
+	}
+}
+
+func TestCredentialsAreNeverPrinted(t *testing.T) {
+	for _, url := range []string{
+		"mem://AKIA:HUSH@", "s3://AKIA:HUSH@bucket", "s3://AKIA:HU/SH@bucket/p", "s3://AKIA:HU?SH@bucket", "s3://HUSH@bucket:port",
+		"gopher://AKIA:HUSH@host", "AKIA:HUSH@bucket", "mem://?token=HUSH", "mem://?HU=SH;x", "file:///x?token=HUSH",
+	} {
+		for _, args := range [][]string{{"bench", url}, {"bench", url, "--json"}} {
+			o := runWith(t, t.Context(), noStores(t), args...)
+			o.want(t, exitUsage)
+			for _, hush := range []string{"AKIA", "HUSH", "SH@"} {
+				if strings.Contains(o.stdout+o.stderr, hush) {
+					t.Errorf("%q shows %q", args, hush)
+				}
+			}
+		}
+	}
+}
+
+func TestHelpAndVersionSucceed(t *testing.T) {
+	for _, args := range [][]string{{"help"}, {"--help"}, {"-h"}, {"version"}, {"--version"}, {"bench", "--help"}, {"bench", "mem://", "-h"}} {
+		o := runWith(t, t.Context(), noStores(t), args...)
+		o.want(t, exitOK)
+		if !strings.Contains(o.stdout, "wholeblob") || o.stderr != "" {
+			t.Errorf("%q: want the text on stdout and nothing on stderr", args)
+		}
+	}
+}
+
+func TestRunKnowsTheStores(t *testing.T) {
+	var stdout, stderr bytes.Buffer
+	if code := run(t.Context(), []string{"bench", "mem://", "--sizes=1KiB", "--count=3"}, &stdout, &stderr, noEnviron); code != exitOK {
+		t.Errorf("exit %d: %s", code, &stderr)
+	}
+	if !strings.Contains(stdout.String(), "all correct, 0 errors") {
+		t.Errorf("no verdict in %s", &stdout)
+	}
+}

@@ -1,0 +1,3 @@
+package main
+
+func embedded() (target, error) { return target{}, usageError("bench: no URL") }

@@ -1,0 +1,113 @@
+package transfer
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/wholeblob/wholeblob/blob"
+	"github.com/wholeblob/wholeblob/retry"
+)
+
+// abortTimeout bounds one background abort, its retries included.
+const abortTimeout = time.Minute
+
+// cleaner owns the uploads that a Set left behind. Each abort runs on a context of its own, since the caller's is often
+// the reason for it, in a goroutine that Close waits for.
+type cleaner struct {
+	s  *Store
+	mu struct {
+		sync.Mutex
+		running int
+		idle    chan struct{} // closed when running falls to 0; nil while nobody waits
+		left    []Upload      // aborts that failed
+		doubts  []Upload      // commits nobody knows the outcome of
+	}
+}
+
+func (c *cleaner) init(s *Store) { c.s = s }
+
+// abort discards up in the background. Its parts are no longer in flight: a part that arrived after the
+// abort would stay, and be billed ("AbortMultipartUpload", Amazon S3 API Reference).
+func (c *cleaner) abort(ctx context.Context, up Upload) {
+	c.mu.Lock()
+	c.mu.running++
+	c.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortTimeout)
+	go func() {
+		defer cancel()
+		err := c.try(ctx, up)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if err != nil {
+			c.mu.left = append(c.mu.left, up)
+			c.s.o.Logger.Warn("upload not aborted, Close will try again", "key", up.Key, "upload", up.ID, "error", err)
+		}
+		if c.mu.running--; c.mu.running == 0 && c.mu.idle != nil {
+			close(c.mu.idle)
+			c.mu.idle = nil
+		}
+	}()
+}
+
+// doubt remembers an upload whose commit may have happened or may yet: it must not be aborted.
+func (c *cleaner) doubt(up Upload) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mu.doubts = append(c.mu.doubts, up)
+	c.s.o.Logger.Warn("upload left alone: its commit has an unknown outcome", "key", up.Key, "upload", up.ID)
+}
+
+func (c *cleaner) try(ctx context.Context, up Upload) error {
+	err := c.s.do(ctx, call{op: blob.OpSet, key: c.s.strip(up.Key), effect: retry.None}, func(ctx context.Context, _ attempt) error {
+		return c.s.r.Abort(ctx, up)
+	})
+	if errors.Is(err, blob.ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
+// finish waits for running aborts and tries those that failed once more. It may be called again.
+func (c *cleaner) finish(ctx context.Context) error {
+	c.mu.Lock()
+	if c.mu.running > 0 && c.mu.idle == nil {
+		c.mu.idle = make(chan struct{})
+	}
+	idle := c.mu.idle
+	c.mu.Unlock()
+	if idle != nil {
+		select {
+		case <-idle:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	c.mu.Lock()
+	left := slices.Clone(c.mu.left)
+	c.mu.Unlock()
+	var last error
+	for _, up := range left {
+		if err := c.try(ctx, up); err != nil {
+			last = err
+			continue
+		}
+		c.mu.Lock()
+		c.mu.left = slices.DeleteFunc(c.mu.left, func(u Upload) bool { return u == up })
+		c.mu.Unlock()
+	}
+	return last
+}
+
+// owed names what is still to be cleaned up. Uploads in doubt are not: the commit may have used them up.
+func (c *cleaner) owed() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var names []string
+	for _, up := range c.mu.left {
+		names = append(names, c.s.strip(up.Key)+" "+up.ID)
+	}
+	return names
+}

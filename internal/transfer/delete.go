@@ -1,0 +1,171 @@
+package transfer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/wholeblob/wholeblob/blob"
+	"github.com/wholeblob/wholeblob/retry"
+)
+
+// Delete implements blob.Blob.
+func (s *Store) Delete(ctx context.Context, key string, opts *blob.DeleteOptions) error {
+	o, err := blob.CheckDelete(key, opts)
+	if err == nil && !o.If.IsZero() && !s.traits.DeleteConditions {
+		err = blob.Invalid(blob.OpDelete, key,
+			fmt.Errorf("%w: %v: nobody vouches that this endpoint honours conditions", blob.ErrUnsupported, o.If))
+	}
+	if err != nil {
+		return s.fail(blob.OpDelete, key, err)
+	}
+	if err := s.enter(ctx, blob.OpDelete, key); err != nil {
+		return err
+	}
+	defer s.gate.Leave()
+	if err := s.delete(ctx, blob.OpDelete, key, o); err != nil {
+		return s.fail(blob.OpDelete, key, err)
+	}
+	return nil
+}
+
+// delete removes one key. Absence is success: it is what was asked for, whether an attempt whose reply was lost
+// brought it about or somebody else.
+func (s *Store) delete(ctx context.Context, op, key string, o blob.DeleteOptions) error {
+	if !s.traits.addressable(s.full(key)) {
+		return nil
+	}
+	c := call{op: op, key: key, effect: retry.Mutation(o.If, o.AtMostOnce)}
+	return s.do(ctx, c, func(ctx context.Context, _ attempt) error {
+		err := s.r.Delete(ctx, s.full(key), o.If)
+		if errors.Is(err, blob.ErrNotFound) {
+			return nil
+		}
+		return err
+	})
+}
+
+// DeleteAll implements blob.Blob.
+func (s *Store) DeleteAll(ctx context.Context, keys []string) error {
+	if err := blob.CheckDeleteAll(keys); err != nil {
+		return s.fail(blob.OpDeleteAll, "", err)
+	}
+	if err := s.enter(ctx, blob.OpDeleteAll, ""); err != nil {
+		return err
+	}
+	defer s.gate.Leave()
+	if len(keys) == 0 {
+		return nil
+	}
+	d := deletion{s: s}
+	d.all(ctx, s.distinct(keys))
+	if len(d.failed) > 0 {
+		return &blob.DeleteError{Failed: d.failed}
+	}
+	return nil
+}
+
+// distinct returns the keys that the service can hold, each once.
+func (s *Store) distinct(keys []string) []string {
+	seen := make(map[string]bool, len(keys))
+	var out []string
+	for _, k := range keys {
+		if !seen[k] && s.traits.addressable(s.full(k)) {
+			seen[k] = true
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
+// deletion is one DeleteAll.
+type deletion struct {
+	s      *Store
+	mu     sync.Mutex
+	failed []blob.KeyError
+}
+
+func (d *deletion) fail(key string, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.failed = append(d.failed, blob.KeyError{Key: key, Err: d.s.fail(blob.OpDeleteAll, key, err)})
+}
+
+func (d *deletion) all(ctx context.Context, keys []string) {
+	size := d.s.traits.BatchDelete
+	for len(keys) > 0 && size > 0 {
+		n := min(size, len(keys))
+		if !d.batch(ctx, keys[:n]) {
+			break // no batch call after all: one by one
+		}
+		keys = keys[n:]
+	}
+	d.single(ctx, keys)
+}
+
+// batch deletes keys in one request, and those among them that failed for the moment again. It
+// reports false if the service refused to do such a thing at all.
+func (d *deletion) batch(ctx context.Context, keys []string) bool {
+	left := keys
+	err := d.s.do(ctx, call{op: blob.OpDeleteAll, effect: retry.AtLeastOnce}, func(ctx context.Context, a attempt) error {
+		full := make([]string, len(left))
+		for i, k := range left {
+			full[i] = d.s.full(k)
+		}
+		errs, err := d.s.r.DeleteBatch(ctx, full)
+		if err != nil {
+			return err
+		}
+		again, last := d.sort(left, errs)
+		if len(again) < len(left) {
+			a.Progress()
+		}
+		left = again
+		return last
+	})
+	if errors.Is(err, blob.ErrUnsupported) {
+		return false
+	}
+	if err != nil {
+		for _, k := range left {
+			d.fail(k, err)
+		}
+	}
+	return true
+}
+
+// sort keeps the keys that another attempt may delete and the last of their errors, and records the others that failed.
+func (d *deletion) sort(keys []string, errs []error) (again []string, last error) {
+	for i, k := range keys {
+		err := errs[i]
+		switch {
+		case err == nil || errors.Is(err, blob.ErrNotFound):
+		case errors.Is(err, blob.ErrThrottled), errors.Is(err, blob.ErrUnavailable), errors.Is(err, blob.ErrConflict):
+			again, last = append(again, k), err
+		default:
+			d.fail(k, err)
+		}
+	}
+	return again, last
+}
+
+// single deletes keys with a request each, Concurrency at a time.
+func (d *deletion) single(ctx context.Context, keys []string) {
+	work := make(chan string)
+	var workers sync.WaitGroup
+	for range min(len(keys), d.s.o.Concurrency) {
+		workers.Go(func() {
+			for k := range work {
+				if err := d.s.delete(ctx, blob.OpDeleteAll, k, blob.DeleteOptions{}); err != nil {
+					d.fail(k, err)
+				}
+			}
+		})
+	}
+	for _, k := range keys {
+		work <- k // after a cancel each delete ends at once, not applied
+	}
+	close(work)
+	workers.Wait()
+}

@@ -1,0 +1,430 @@
+package transfer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+
+	"github.com/wholeblob/wholeblob/blob"
+	"github.com/wholeblob/wholeblob/retry"
+)
+
+// errStepDown ends a read whose mode the service does not serve: the read starts again one mode down.
+var errStepDown = errors.New("the service does not serve this kind of read")
+
+// errVersion ends a read that met another version than its first.
+var errVersion = errors.New("another version than at the start of the read")
+
+// Get implements blob.Blob.
+func (s *Store) Get(ctx context.Context, key string, opts *blob.GetOptions) (blob.Object, error) {
+	o, err := blob.CheckGet(key, opts)
+	if err != nil {
+		return blob.Object{}, s.fail(blob.OpGet, key, err)
+	}
+	if err := s.enter(ctx, blob.OpGet, key); err != nil {
+		return blob.Object{}, err
+	}
+	defer s.gate.Leave()
+	obj, err := s.get(ctx, blob.OpGet, key, o)
+	if err != nil {
+		return blob.Object{}, s.fail(blob.OpGet, key, err)
+	}
+	return obj, nil
+}
+
+// get reads one range, starting again after a change a bounded number of times.
+func (s *Store) get(ctx context.Context, op, key string, o blob.GetOptions) (blob.Object, error) {
+	if !s.traits.addressable(s.full(key)) {
+		return blob.Object{}, &blob.Error{Kind: blob.ErrNotFound, Outcome: blob.NotApplied}
+	}
+	mode := readMode(s.mode.Load())
+	for restarts := 0; ; {
+		r := &read{s: s, op: op, key: key, o: o, mode: mode}
+		obj, err := r.run(ctx)
+		switch {
+		case err == nil:
+			return obj, nil
+		case errors.Is(err, errStepDown) && mode < plain:
+			mode++
+			s.mode.CompareAndSwap(int32(byPart), int32(byRange)) // remembered; plain is not: the fault may be the object's
+		case errors.Is(err, errVersion) && !o.If.IsZero():
+			return obj, &blob.Error{Kind: blob.ErrPrecondition, Outcome: blob.NotApplied, Err: err}
+		case errors.Is(err, errVersion) && restarts >= s.o.Restarts:
+			return obj, &blob.Error{Kind: blob.ErrChanged, Outcome: blob.NotApplied, Err: fmt.Errorf("%w, %d times", err, restarts+1)}
+		case errors.Is(err, errVersion):
+			restarts++
+		default:
+			return obj, err
+		}
+	}
+}
+
+// read is one try to read one range of one version.
+type read struct {
+	s    *Store
+	op   string
+	key  string
+	o    blob.GetOptions
+	mode readMode
+
+	// Written by settle, before the workers start and before buf is touched; read-only afterwards.
+	settled bool
+	head    Head  // of the version that is read
+	total   int64 // of the object, as the store states it
+	lo, hi  int64 // wanted: [lo, hi)
+	buf     []byte
+	cur     segment // what the first request brings
+	rest    []segment
+	next    atomic.Int64    // index into rest of the next segment to read
+	got     atomic.Int64    // bytes in place, all segments
+	ctx     context.Context // of the whole read
+	cancel  context.CancelCauseFunc
+	workers sync.WaitGroup
+}
+
+func (r *read) run(ctx context.Context) (blob.Object, error) {
+	r.ctx, r.cancel = context.WithCancelCause(ctx)
+	defer r.cancel(nil)
+	if err := r.first(r.ctx); err != nil {
+		r.cancel(err) // the first cause wins: a worker that failed before has ended r.ctx already
+	}
+	r.workers.Wait() // INVARIANT: nobody touches buf after this
+	if err := cause(ctx, r.ctx); err != nil {
+		return blob.Object{}, err
+	}
+	if got := r.got.Load(); got != r.hi-r.lo {
+		return blob.Object{}, truncated("assembled %d bytes, want %d", got, r.hi-r.lo)
+	}
+	if err := r.o.Want.Verify(r.total, r.lo, r.buf); err != nil {
+		return blob.Object{}, &blob.Error{Kind: blob.KindOf(err), Outcome: blob.NotApplied, Err: err}
+	}
+	return blob.Object{Info: r.s.info(r.key, r.head, r.total), Offset: r.lo, Data: r.buf}, nil
+}
+
+// first makes the first request, which tells the object's size, version and layout, starts the workers
+// for the rest, and reads its own segment. After a failure in its body it goes on where the body ended.
+func (r *read) first(ctx context.Context) error {
+	size := r.s.o.Segment
+	req, ok := planFirst(r.o.Range, r.mode, size, r.s.traits.SuffixReads)
+	if !ok {
+		return r.firstByHead(ctx)
+	}
+	req.Key = r.s.full(r.key)
+	req.Version, _ = r.o.If.Version()
+	var done int64
+	return r.s.do(ctx, call{op: r.op, key: r.key, bytes: size, effect: retry.None}, func(ctx context.Context, a attempt) error {
+		if r.settled {
+			return r.readSegment(ctx, a, r.cur, &done)
+		}
+		rep, err := r.s.r.Read(ctx, req)
+		if err != nil {
+			return r.refused(ctx, req, err)
+		}
+		defer rep.Body.Close()
+		lo, err := r.settle(ctx, req, rep)
+		if err != nil {
+			return err
+		}
+		r.startWorkers()
+		return r.fill(a, rep, lo, r.cur, &done)
+	})
+}
+
+// firstByHead settles the read by a Stat, and reads all segments by range.
+func (r *read) firstByHead(ctx context.Context) error {
+	if r.mode == byPart {
+		r.mode = byRange
+	}
+	head, err := r.s.head(ctx, r.op, r.key)
+	if err != nil {
+		return err
+	}
+	if v, ok := r.o.If.Version(); ok && v != head.Version {
+		return errVersion
+	}
+	if err := r.resolve(head, head.Size); err != nil {
+		return err
+	}
+	r.rest = planRest(r.lo, r.hi, r.lo, r.lo, r.total, r.s.o.Segment, 0)
+	if r.mode == plain && r.hi > r.lo {
+		r.rest = []segment{{off: r.lo, n: r.hi - r.lo}}
+	}
+	r.startWorkers()
+	return nil
+}
+
+// refused handles an error reply to the first request.
+func (r *read) refused(ctx context.Context, req ReadRequest, err error) error {
+	var e *blob.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	switch {
+	case errors.Is(err, blob.ErrPrecondition) && req.Version != "":
+		return errVersion
+	case req.Part > 0 && partRefusal(e):
+		return errStepDown // it knows no parts, or this object has none
+	case errors.Is(err, blob.ErrInvalidRange):
+		// Nothing lies at the offset: the object is empty, ends there, or ends before.
+		head, err := r.s.r.Head(ctx, req.Key)
+		if err != nil {
+			return err
+		}
+		if v, ok := r.o.If.Version(); ok && v != head.Version {
+			return errVersion
+		}
+		if err := r.resolve(head, head.Size); err != nil {
+			return err
+		}
+		if r.hi > r.lo {
+			return errStepDown // it refused a range that exists
+		}
+		return nil
+	}
+	return err
+}
+
+// partRefusal reports whether a reply says that there are no parts to ask for, rather than that something else is wrong.
+func partRefusal(e *blob.Error) bool {
+	switch e.Kind {
+	case blob.ErrUnsupported, blob.ErrInvalidRange, blob.ErrInvalidOption:
+		return true
+	}
+	return false
+}
+
+// settle understands the first reply, and decides what is read from where. It returns the offset at which the
+// reply's body begins.
+func (r *read) settle(ctx context.Context, req ReadRequest, rep *ReadReply) (int64, error) {
+	p, err := place(req, rep)
+	if err != nil {
+		if req.Part > 0 || !rep.HasRange && req.N > 0 {
+			return 0, errStepDown
+		}
+		return 0, badReply(err)
+	}
+	head := rep.Head
+	if p.total < 0 {
+		if head, err = r.prove(ctx, req, rep, &p); err != nil {
+			return 0, err
+		}
+	}
+	if v, ok := r.o.If.Version(); ok && head.Version != "" && head.Version != v {
+		return 0, errVersion // the store ignored the condition
+	}
+	if err := r.resolve(head, p.total); err != nil {
+		return 0, err
+	}
+	size := r.s.o.Segment
+	// What this body brings of what is wanted. A whole object in answer to a range is read through, since the
+	// service would send it again for every further range.
+	lo, hi := max(r.lo, p.lo), min(r.hi, p.hi)
+	if req.Part > 0 && p.hi-p.lo > 2*size {
+		hi = min(hi, p.lo+size) // one huge part: the rest goes by range
+		r.s.mode.CompareAndSwap(int32(byPart), int32(byRange))
+	}
+	r.cur = segment{off: lo, n: max(hi-lo, 0)}
+	parts := rep.Parts
+	if hi != p.hi {
+		parts = 0
+	}
+	r.rest = planRest(r.lo, r.hi, lo, lo+r.cur.n, r.total, rangeUnit(r.cur.n, size), parts)
+	r.settled = true
+	return p.lo, nil
+}
+
+// prove finds the total that a reply left out: what the caller's manifest says, or a Stat. Without any the
+// length is unproven.
+func (r *read) prove(ctx context.Context, req ReadRequest, rep *ReadReply, p *placed) (Head, error) {
+	head := rep.Head
+	if r.o.Want.HasSize {
+		p.total = r.o.Want.Size
+	} else {
+		h, err := r.s.r.Head(ctx, req.Key)
+		if err != nil {
+			return head, err
+		}
+		if !sameVersion(h, rep.Head) {
+			return head, errVersion
+		}
+		p.total = h.Size
+	}
+	if p.total < 0 {
+		return head, truncated("length unproven: the store states no size")
+	}
+	switch {
+	case p.hi < 0:
+		p.hi = p.total // a body without length: it must bring exactly this
+	case rep.HasRange && p.hi > p.total, !rep.HasRange && req.N < 0 && req.Part == 0 && p.hi != p.total:
+		return head, truncated("the body has %d bytes, the object %d", p.hi, p.total)
+	case !rep.HasRange && p.hi != p.total:
+		return head, errStepDown // a part in the clothes of a whole object
+	}
+	return head, nil
+}
+
+// resolve places the wanted range in an object of total bytes and gets the memory for it.
+func (r *read) resolve(head Head, total int64) error {
+	if total < 0 {
+		return truncated("length unproven: the store states no size")
+	}
+	lo, hi, err := int64(0), int64(0), r.o.Want.VerifySize(total)
+	if err == nil {
+		lo, hi, err = r.o.Range.Resolve(total)
+		hi += lo
+	}
+	if err == nil && hi-lo > r.s.o.MaxGet {
+		err = fmt.Errorf("%w: %d bytes asked for, at most %d", blob.ErrTooLarge, hi-lo, r.s.o.MaxGet)
+	}
+	if err != nil {
+		return &blob.Error{Kind: blob.KindOf(err), Outcome: blob.NotApplied, Err: err}
+	}
+	r.head, r.total, r.lo, r.hi = head, total, lo, hi
+	if n := hi - lo; int64(len(r.o.Dst)) >= n {
+		r.buf = r.o.Dst[:n:n]
+	} else {
+		r.buf = make([]byte, n)
+	}
+	return nil
+}
+
+// startWorkers reads r.rest, at most Concurrency requests at a time with the first one's.
+func (r *read) startWorkers() {
+	ctx := r.ctx // not the first request's, which ends before the workers do
+	n := min(len(r.rest), max(1, r.s.o.Concurrency-1))
+	for range n {
+		r.workers.Go(func() {
+			for {
+				i := int(r.next.Add(1)) - 1
+				if i >= len(r.rest) || ctx.Err() != nil {
+					return
+				}
+				if err := r.worker(ctx, r.rest[i]); err != nil {
+					r.cancel(err)
+					return
+				}
+			}
+		})
+	}
+}
+
+func (r *read) worker(ctx context.Context, seg segment) error {
+	var done int64
+	return r.s.do(ctx, call{op: r.op, key: r.key, bytes: seg.n, effect: retry.None}, func(ctx context.Context, a attempt) error {
+		return r.readSegment(ctx, a, seg, &done)
+	})
+}
+
+// readSegment reads what is missing of seg, done bytes being there already.
+func (r *read) readSegment(ctx context.Context, a attempt, seg segment, done *int64) error {
+	if *done == seg.n {
+		return nil
+	}
+	req := ReadRequest{Key: r.s.full(r.key), Version: r.head.Version, Off: seg.off + *done, N: seg.n - *done}
+	switch {
+	case r.mode == plain:
+		req.Off, req.N = 0, -1
+	case seg.part > 0 && *done == 0:
+		req = ReadRequest{Key: req.Key, Version: req.Version, Part: seg.part, N: -1}
+	}
+	rep, err := r.s.r.Read(ctx, req)
+	if err != nil {
+		return r.segmentRefused(err)
+	}
+	defer rep.Body.Close()
+	p, err := place(req, rep)
+	if err == nil && !rep.HasRange && (req.N > 0 || req.Part > 0) {
+		return errStepDown // it ignores ranges: one plain read instead of this again and again
+	}
+	if err != nil {
+		if req.Part > 0 || !rep.HasRange {
+			return errStepDown
+		}
+		return badReply(err)
+	}
+	if !sameVersion(rep.Head, r.head) || p.total >= 0 && p.total != r.total {
+		return errVersion
+	}
+	if want := seg.off + *done; p.lo > want || p.hi >= 0 && p.hi < seg.off+seg.n || req.Part > 0 && (p.lo != seg.off || p.hi != seg.off+seg.n) {
+		return errStepDown // parts that are not where equal parts would lie
+	}
+	return r.fill(a, rep, p.lo, seg, done)
+}
+
+func (r *read) segmentRefused(err error) error {
+	switch {
+	case errors.Is(err, blob.ErrPrecondition), errors.Is(err, blob.ErrNotFound), errors.Is(err, blob.ErrInvalidRange):
+		return errVersion // the object was there, and as long, a moment ago
+	}
+	return err
+}
+
+// fill reads the reply's body, which begins at offset lo of the object, into the place of seg from done on.
+func (r *read) fill(a attempt, rep *ReadReply, lo int64, seg segment, done *int64) error {
+	from, end := seg.off+*done, seg.off+seg.n
+	if skip := from - lo; skip > 0 {
+		if n, err := io.CopyN(io.Discard, rep.Body, skip); err != nil {
+			return cut(err, "body ended %d bytes before byte %d", skip-n, from)
+		}
+	}
+	dst := r.buf[from-r.lo : end-r.lo]
+	for n := 0; n < len(dst); {
+		m, err := rep.Body.Read(dst[n:])
+		if m > 0 { // bytes that come with an error count
+			n += m
+			*done += int64(m)
+			r.got.Add(int64(m))
+			a.Progress()
+		}
+		if err != nil && n < len(dst) {
+			return cut(err, "got %d of the %d bytes from %d", n, len(dst), from)
+		}
+	}
+	if hi := lo + rep.Length; rep.Length < 0 && end == r.total || rep.Length >= 0 && hi == end {
+		return atEnd(rep.Body, end)
+	}
+	return nil
+}
+
+// atEnd checks that a body which should have ended at end has. All wanted bytes are there, so an error instead of
+// the end is of no interest; only one byte more would show that the lengths lied.
+func atEnd(body io.Reader, end int64) error {
+	var b [1]byte
+	for range 2 { // a reader may return 0, nil once
+		n, err := body.Read(b[:])
+		if n > 0 {
+			return badReply(fmt.Errorf("%w: the body goes on after byte %d", blob.ErrCorrupt, end))
+		}
+		if err != nil {
+			break
+		}
+	}
+	return nil
+}
+
+// sameVersion compares what two replies say. Without versions in both, the time of the last change stands in; without
+// that either, only the total and the length protect the read.
+func sameVersion(a, b Head) bool {
+	if a.Version != "" && b.Version != "" {
+		return a.Version == b.Version
+	}
+	return a.ModTime.IsZero() || b.ModTime.IsZero() || a.ModTime.Equal(b.ModTime)
+}
+
+func truncated(format string, args ...any) error {
+	return &blob.Error{Kind: blob.ErrTruncated, Outcome: blob.NotApplied, Err: fmt.Errorf(format, args...)}
+}
+
+func cut(cause error, format string, args ...any) error {
+	if errors.Is(cause, io.EOF) {
+		cause = io.ErrUnexpectedEOF
+	}
+	return truncated("%s: %w", fmt.Sprintf(format, args...), cause)
+}
+
+func badReply(err error) error {
+	return &blob.Error{Kind: blob.KindOf(err), Outcome: blob.NotApplied, Err: err}
+}

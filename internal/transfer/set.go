@@ -1,0 +1,200 @@
+package transfer
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+
+	"github.com/wholeblob/wholeblob/blob"
+	"github.com/wholeblob/wholeblob/retry"
+)
+
+// Set implements blob.Blob.
+func (s *Store) Set(ctx context.Context, key string, src blob.Source, opts *blob.SetOptions) (blob.Info, error) {
+	o, err := blob.CheckSet(key, src, opts)
+	if err == nil {
+		err = s.checkSet(key, src, o)
+	}
+	if err != nil {
+		return blob.Info{}, s.fail(blob.OpSet, key, err)
+	}
+	if err := s.enter(ctx, blob.OpSet, key); err != nil {
+		return blob.Info{}, err
+	}
+	defer s.gate.Leave()
+	stamp := blob.Stamp{Token: blob.NewToken()}
+	w := &write{
+		s: s, key: key, src: src, o: o,
+		meta: Meta{ContentType: o.ContentType, Metadata: stamp.Seal(o.Metadata)},
+	}
+	var done Written
+	if src.Size() < s.o.Threshold {
+		done, err = w.single(ctx)
+	} else {
+		done, err = w.multipart(ctx)
+	}
+	if err != nil {
+		return blob.Info{}, s.fail(blob.OpSet, key, err)
+	}
+	return blob.Info{Key: key, Size: src.Size(), Version: done.Version}, nil
+}
+
+// checkSet refuses what the service or this engine cannot do, before any I/O.
+func (s *Store) checkSet(key string, src blob.Source, o blob.SetOptions) error {
+	var err error
+	switch {
+	case src.ReaderAt() == nil:
+		err = fmt.Errorf("%w: a Stream source on this store", blob.ErrUnsupported)
+	case o.SHA256:
+		err = fmt.Errorf("%w: SetOptions.SHA256 on this store", blob.ErrUnsupported)
+	case !o.If.IsZero() && !s.traits.SetConditions:
+		err = fmt.Errorf("%w: %v: nobody vouches that this endpoint honours conditions", blob.ErrUnsupported, o.If)
+	case s.traits.MaxObject > 0 && src.Size() > s.traits.MaxObject:
+		err = fmt.Errorf("%w: %d bytes, the store holds at most %d", blob.ErrTooLarge, src.Size(), s.traits.MaxObject)
+	}
+	if err != nil {
+		return blob.Invalid(blob.OpSet, key, err)
+	}
+	return nil
+}
+
+// write is one Set of a source that can be read again.
+type write struct {
+	s    *Store
+	key  string
+	src  blob.Source
+	o    blob.SetOptions
+	meta Meta
+}
+
+// onKey describes a request that can change what is stored under the key.
+func (w *write) onKey(bytes int64) call {
+	return call{op: blob.OpSet, key: w.key, bytes: bytes, effect: retry.Mutation(w.o.If, w.o.AtMostOnce)}
+}
+
+func (w *write) single(ctx context.Context) (done Written, err error) {
+	size := w.src.Size()
+	err = w.s.do(ctx, w.onKey(size), func(ctx context.Context, _ attempt) error {
+		done, err = w.s.r.Put(ctx, PutRequest{
+			Key: w.s.full(w.key), Body: w.section(0, size), Size: size, Cond: w.o.If, Meta: w.meta,
+		})
+		return err
+	})
+	return done, err
+}
+
+func (w *write) section(off, n int64) Body {
+	return func() io.ReadSeeker { return w.src.Section(off, n) }
+}
+
+// multipart sends the source in parts. INVARIANT: Commit is reached only after every byte of the source has been
+// accepted as part of a part, and an upload that did not reach it is aborted, after its last part has ended.
+func (w *write) multipart(ctx context.Context) (Written, error) {
+	up, err := w.begin(ctx)
+	if err != nil {
+		return Written{}, err
+	}
+	parts, err := w.parts(ctx, up)
+	if err == nil {
+		err = barrier(parts, w.src.Size())
+	}
+	if err != nil {
+		w.s.clean.abort(ctx, up)
+		return Written{}, notApplied(err)
+	}
+	done, err := w.commit(ctx, up, parts)
+	if err != nil && blob.OutcomeOf(err) == blob.NotApplied {
+		w.s.clean.abort(ctx, up)
+	} else if err != nil {
+		w.s.clean.doubt(up) // no abort while the commit may still land
+	}
+	return done, err
+}
+
+// begin may be repeated after a lost reply: the upload nobody knows holds no bytes, and nothing is visible of it.
+func (w *write) begin(ctx context.Context) (up Upload, err error) {
+	err = w.s.do(ctx, call{op: blob.OpSet, key: w.key, effect: retry.None}, func(ctx context.Context, _ attempt) error {
+		up, err = w.s.r.Begin(ctx, BeginRequest{Key: w.s.full(w.key), Size: w.src.Size(), Cond: w.o.If, Meta: w.meta})
+		return err
+	})
+	return up, notApplied(err)
+}
+
+// parts sends all parts, Concurrency at a time, and returns when none is in flight any more.
+func (w *write) parts(outer context.Context, up Upload) ([]Part, error) {
+	ctx, cancel := context.WithCancelCause(outer)
+	defer cancel(nil)
+	total := w.src.Size()
+	size := w.s.traits.partSize(total, w.s.o.PartSize)
+	parts := make([]Part, max(1, ceilDiv(total, size)))
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	for range w.s.inFlight(len(parts)) {
+		workers.Go(func() {
+			for ctx.Err() == nil {
+				i := int(next.Add(1)) - 1
+				if i >= len(parts) {
+					return
+				}
+				off := int64(i) * size
+				p, err := w.part(ctx, up, PartRequest{Number: i + 1, Off: off, Size: min(size, total-off), Total: total})
+				if err != nil {
+					cancel(err) // the first cause wins
+					return
+				}
+				parts[i] = p
+			}
+		})
+	}
+	workers.Wait()
+	return parts, cause(outer, ctx)
+}
+
+func (w *write) part(ctx context.Context, up Upload, req PartRequest) (p Part, err error) {
+	req.Body = w.section(req.Off, req.Size)
+	err = w.s.do(ctx, call{op: blob.OpSet, key: w.key, bytes: req.Size, effect: retry.None}, func(ctx context.Context, _ attempt) error {
+		p, err = w.s.r.Part(ctx, up, req)
+		return err
+	})
+	p.Number, p.Size = req.Number, req.Size
+	return p, err
+}
+
+// barrier checks, before the commit, that the parts are all there and hold all bytes.
+func barrier(parts []Part, size int64) error {
+	sum := int64(0)
+	for i, p := range parts {
+		if p.Number != i+1 || p.Tag == "" {
+			return badReply(fmt.Errorf("%w: part %d of %d was not accepted", blob.ErrCorrupt, i+1, len(parts)))
+		}
+		sum += p.Size
+	}
+	if sum != size {
+		return badReply(fmt.Errorf("%w: the parts hold %d bytes, the source %d", blob.ErrCorrupt, sum, size))
+	}
+	return nil
+}
+
+func (w *write) commit(ctx context.Context, up Upload, parts []Part) (done Written, err error) {
+	err = w.s.do(ctx, w.onKey(0), func(ctx context.Context, _ attempt) error {
+		done, err = w.s.r.Commit(ctx, up, CommitRequest{Parts: parts, Size: w.src.Size(), Cond: w.o.If, Meta: w.meta})
+		return err
+	})
+	return done, err
+}
+
+// notApplied marks an error of a request that cannot make the object visible.
+func notApplied(err error) error {
+	if err == nil {
+		return nil
+	}
+	e, ok := err.(*blob.Error) //nolint:errorlint // only the outermost carries the outcome
+	if !ok {
+		return &blob.Error{Kind: blob.KindOf(err), Outcome: blob.NotApplied, Err: err}
+	}
+	c := *e
+	c.Outcome = blob.NotApplied
+	return &c
+}

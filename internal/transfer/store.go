@@ -1,0 +1,188 @@
+package transfer
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+
+	"github.com/wholeblob/wholeblob/blob"
+	"github.com/wholeblob/wholeblob/internal/gate"
+	"github.com/wholeblob/wholeblob/retry"
+)
+
+// Defaults of Options.
+const (
+	DefaultPartSize    = 8 << 20
+	DefaultConcurrency = 8
+	DefaultRestarts    = 3
+)
+
+// Options configure the engine. The store has filled in every field and checked it.
+type Options struct {
+	Prefix      string // of all keys, with its final slash, or ""
+	Policy      retry.Policy
+	PartSize    int64 // bytes of a part of an upload, at least
+	Threshold   int64 // bytes from which a Set goes in parts
+	Segment     int64 // bytes of a range request
+	Concurrency int   // requests in flight of one operation, at most
+	Restarts    int   // how often a read starts over when its object changes
+	MaxGet      int64 // bytes of a Get or GetRanges, at most
+	ReadRanges  bool  // reads begin with a range, not with part 1
+	Logger      *slog.Logger
+}
+
+// Store is a blob.Blob over the Requests of one service.
+type Store struct {
+	r      Requests
+	traits Traits
+	o      Options
+	gate   gate.Gate
+	mode   atomic.Int32 // readMode with which reads begin; only goes down
+	clean  cleaner
+}
+
+var _ blob.Blob = (*Store)(nil)
+
+// New returns the engine over r.
+func New(r Requests, t Traits, o Options) *Store {
+	s := &Store{r: r, traits: t, o: o}
+	if o.ReadRanges || !t.PartReads {
+		s.mode.Store(int32(byRange))
+	}
+	s.clean.init(s)
+	return s
+}
+
+// Capabilities implements blob.Blob.
+func (s *Store) Capabilities() blob.Capabilities { return s.traits.capabilities() }
+
+// Close implements blob.Blob.
+func (s *Store) Close(ctx context.Context) error {
+	err := s.gate.Shut(ctx)
+	if err == nil {
+		err = s.clean.finish(ctx)
+	}
+	if owed := s.clean.owed(); err != nil || len(owed) > 0 {
+		return &blob.OwedError{Uploads: owed, Err: err}
+	}
+	return nil
+}
+
+func (s *Store) full(key string) string { return s.o.Prefix + key }
+
+func (s *Store) enter(ctx context.Context, op, key string) error {
+	if err := s.gate.Enter(ctx, op, key); err != nil {
+		return s.fail(op, key, err)
+	}
+	return nil
+}
+
+// call describes one use of the retry loop. Its zero effect is the cautious one: retry.Once.
+type call struct {
+	op, key string
+	bytes   int64 // in the body of one attempt, as far as known
+	effect  retry.Effect
+}
+
+// attempt is what the loop lends to each attempt.
+type attempt = *retry.Attempt
+
+// do runs fn, which makes one request, until it succeeds or the policy ends it.
+func (s *Store) do(ctx context.Context, c call, fn func(context.Context, attempt) error) error {
+	return retry.Do(ctx, s.o.Policy, retry.Call{
+		Op: c.op, Store: s.traits.Store, Key: c.key, Bytes: c.bytes, Effect: c.effect,
+	}, fn)
+}
+
+// fail returns err as the *blob.Error of one of this store's operations. Every error leaves the
+// engine through it, once.
+func (s *Store) fail(op, key string, err error) error {
+	e, ok := err.(*blob.Error) //nolint:errorlint // only the outermost is ours to fill in
+	if !ok {
+		e = &blob.Error{Kind: blob.KindOf(err), Err: err}
+		if isContext(err) {
+			e.Kind = nil
+		}
+		if errors.Is(err, errStepDown) {
+			e.Kind = blob.ErrTruncated
+		}
+		var inner *blob.Error
+		if errors.As(err, &inner) {
+			e.Outcome = inner.Outcome
+		}
+	} else {
+		c := *e // it may be shared: a cause of a cancelled context
+		e = &c
+	}
+	e.Op, e.Store, e.Key = op, s.traits.Store, key
+	if !blob.Mutates(op) {
+		e.Outcome = blob.NotApplied
+	}
+	return e
+}
+
+func isContext(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// cause returns why inner, made from outer by context.WithCancelCause, has ended: nil if it has not, the error
+// of outer if it ended first, else the cause.
+func cause(outer, inner context.Context) error {
+	err := context.Cause(inner)
+	if err != nil && outer.Err() != nil && err == context.Cause(outer) { //nolint:errorlint // identity: is it outer's own?
+		return outer.Err()
+	}
+	return err
+}
+
+// info returns what a caller may see of a Head.
+func (s *Store) info(key string, h Head, size int64) blob.Info {
+	user, _ := blob.Unseal(h.Metadata)
+	return blob.Info{
+		Key: key, Size: size, Version: h.Version, ModTime: h.ModTime,
+		Metadata: user, ContentType: h.ContentType,
+	}
+}
+
+// Stat implements blob.Blob.
+func (s *Store) Stat(ctx context.Context, key string) (blob.Info, error) {
+	if err := blob.CheckName(blob.OpStat, key); err != nil {
+		return blob.Info{}, s.fail(blob.OpStat, key, err)
+	}
+	if err := s.enter(ctx, blob.OpStat, key); err != nil {
+		return blob.Info{}, err
+	}
+	defer s.gate.Leave()
+	h, err := s.head(ctx, blob.OpStat, key)
+	if err != nil {
+		return blob.Info{}, s.fail(blob.OpStat, key, err)
+	}
+	return s.info(key, h, h.Size), nil
+}
+
+// head asks for the Head of key, which must state a size.
+func (s *Store) head(ctx context.Context, op, key string) (h Head, err error) {
+	if !s.traits.addressable(s.full(key)) {
+		return h, &blob.Error{Kind: blob.ErrNotFound, Outcome: blob.NotApplied}
+	}
+	err = s.do(ctx, call{op: op, key: key, effect: retry.None}, func(ctx context.Context, _ attempt) error {
+		h, err = s.r.Head(ctx, s.full(key))
+		if err == nil && h.Size < 0 {
+			err = truncated("length unproven: the store states no size")
+		}
+		return err
+	})
+	return h, err
+}
+
+func (s *Store) strip(key string) string { return strings.TrimPrefix(key, s.o.Prefix) }
+
+// inFlight returns how many of n requests of a write run at a time.
+func (s *Store) inFlight(n int) int {
+	if s.traits.SerialParts {
+		return 1
+	}
+	return min(n, s.o.Concurrency)
+}

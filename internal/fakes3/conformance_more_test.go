@@ -1,5 +1,0 @@
-package fakes3_test
-
-var (
-	rangeChecks, multipartChecks, listChecks, versionChecks, integrityChecks, keyChecks []check
-)

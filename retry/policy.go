@@ -144,15 +144,22 @@ func (p *Policy) jitter() float64 { return max(p.Jitter, 0) }
 func (p *Policy) delays() *backoff.ExponentialBackOff {
 	middle := 1 - p.jitter()/2
 	b := &backoff.ExponentialBackOff{
-		InitialInterval:     max(1, time.Duration(float64(p.FirstDelay)*middle)),
+		InitialInterval:     scale(p.FirstDelay, middle),
 		RandomizationFactor: p.jitter() / 2 / middle,
 		Multiplier:          p.Factor,
-		MaxInterval:         max(1, time.Duration(float64(p.MaxDelay)*middle)),
+		MaxInterval:         scale(p.MaxDelay, middle),
 		Stop:                backoff.Stop,
 		Clock:               backoff.SystemClock,
 	}
 	b.Reset()
 	return b
+}
+
+func scale(d time.Duration, by float64) time.Duration {
+	if by == 1 {
+		return d // exactly, and a float64 of the longest Duration would overflow
+	}
+	return max(1, time.Duration(float64(d)*by))
 }
 
 // extend returns limit and the time that bytes take at MinRate; NoLimit stays NoLimit.

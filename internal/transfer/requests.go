@@ -136,6 +136,7 @@ type Part struct {
 	Number int
 	Size   int64
 	Tag    string // what Commit must show for it
+	Sum    string // a checksum of it that Commit must show too, or ""
 }
 
 // CommitRequest makes an object of parts, in order.

@@ -1,0 +1,288 @@
+package s3blob
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awsconfig "github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+
+	"github.com/wholeblob/wholeblob/blob"
+	"github.com/wholeblob/wholeblob/internal/param"
+	"github.com/wholeblob/wholeblob/internal/transfer"
+	"github.com/wholeblob/wholeblob/retry"
+)
+
+// Trust says who vouches for an ability of the endpoint.
+type Trust string
+
+// The values of Options.Conditions.
+const (
+	TrustAuto Trust = ""      // Amazon's endpoints honour conditions; of others nobody knows
+	TrustYes  Trust = "trust" // this endpoint does
+)
+
+// Switch turns something on or off, or leaves it to what the endpoint is.
+type Switch string
+
+// The values of Options.Checksums.
+const (
+	Auto Switch = ""
+	On   Switch = "on"
+	Off  Switch = "off"
+)
+
+// Options configure a Store. nil and the zero value are the defaults: Amazon S3, with the region and the credentials
+// that the AWS SDK finds.
+type Options struct {
+	// Prefix of all keys in the bucket; blob.CheckPrefix says which are valid. "": the whole bucket.
+	Prefix string
+	// Region of the bucket. "": as the SDK finds it; with an Endpoint, us-east-1 if it finds none.
+	Region string
+	// Endpoint is the URL of a server that speaks the S3 protocol. "": Amazon S3.
+	Endpoint string
+	// PathStyle puts the bucket into the path instead of the host name.
+	PathStyle bool
+
+	// AccessKey, SecretKey and SessionToken are static credentials. "": Credentials.
+	AccessKey    string
+	SecretKey    string
+	SessionToken string
+	// Credentials provides credentials. nil: as the SDK finds them.
+	Credentials aws.CredentialsProvider
+
+	// Conditions says whether the endpoint honours If-Match and If-None-Match on every kind of write. TrustAuto: only Amazon's
+	// does; on others conditional operations are blob.ErrUnsupported.
+	Conditions Trust
+	// Checksums makes the SDK send checksums of its own with each upload and check those of replies. Auto: on Amazon S3 over TLS only;
+	// some other servers refuse them, and some store the framing they come in as data.
+	Checksums Switch
+	// UnsignedPayload leaves the SHA-256 of bodies out of the signature over plain HTTP. Over TLS it has no
+	// effect worth having.
+	UnsignedPayload bool
+
+	// PartSize is the size in bytes of all parts of an upload but the last; it grows for objects of more than 10,000 parts.
+	// 0: 8 MiB. At least 5 MiB on Amazon S3; smaller values are for servers that take them.
+	PartSize int64
+	// Threshold is the size in bytes from which a Set goes in parts. 0: PartSize.
+	Threshold int64
+	// Segment is the size in bytes of a range request of a large Get. 0: 8 MiB.
+	Segment int64
+	// ReadRanges makes reads begin with a range instead of with part 1.
+	ReadRanges bool
+	// Concurrency is how many requests one operation has in flight, at most. 0: 8.
+	Concurrency int
+	// Restarts is how often a read starts over when its object changes under it. 0: 3. -1: never.
+	Restarts int
+	// MaxGet bounds the bytes of one Get or GetRanges. 0: blob.DefaultMaxGet.
+	MaxGet int64
+
+	// Retry is the policy for each request. The zero Policy is the default of package retry.
+	Retry retry.Policy
+	// Transport sends the requests. nil: one of the Store's own. It must not retry.
+	Transport http.RoundTripper
+	// Logger gets a line when clean-up fails. nil: none.
+	Logger *slog.Logger
+}
+
+// String describes o without its secrets.
+func (o Options) String() string {
+	return fmt.Sprintf("s3blob.Options{Prefix:%q Region:%q Endpoint:%q PathStyle:%t AccessKey:%s SecretKey:%s SessionToken:%s}",
+		o.Prefix, o.Region, param.Redact(o.Endpoint), o.PathStyle, redact(o.AccessKey), redact(o.SecretKey), redact(o.SessionToken))
+}
+
+// GoString is String, so that no verb of package fmt prints secrets.
+func (o Options) GoString() string { return o.String() }
+
+// LogValue implements slog.LogValuer without secrets.
+func (o Options) LogValue() slog.Value { return slog.StringValue(o.String()) }
+
+func redact(s string) string {
+	if s == "" {
+		return `""`
+	}
+	return "redacted"
+}
+
+// Limits of Amazon S3 ("Amazon S3 multipart upload limits", User Guide). An object may have 50 TB there; other
+// servers end sooner, by refusing.
+const (
+	maxPart   = 5 << 30
+	maxParts  = 10_000
+	maxPut    = 5 << 30
+	maxObject = 50 * 1000 * 1000 * 1000 * 1000
+	maxKey    = 1024
+	maxBatch  = 1000
+)
+
+// complete returns a checked copy of o with every default filled in.
+func (opts *Options) complete(bucket string) (*Options, error) {
+	o := new(Options)
+	if opts != nil {
+		*o = *opts
+	}
+	o.PartSize = or(o.PartSize, transfer.DefaultPartSize)
+	o.Threshold = or(o.Threshold, o.PartSize)
+	o.Segment = or(o.Segment, transfer.DefaultPartSize)
+	o.Concurrency = or(o.Concurrency, transfer.DefaultConcurrency)
+	o.Restarts = or(o.Restarts, transfer.DefaultRestarts)
+	o.MaxGet = or(o.MaxGet, blob.DefaultMaxGet)
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	o.Endpoint = strings.TrimSuffix(o.Endpoint, "/")
+	if err := o.check(bucket); err != nil {
+		return nil, err
+	}
+	o.Restarts = max(o.Restarts, 0)
+	var err error
+	o.Prefix, err = blob.CheckPrefix(o.Prefix)
+	return o, err
+}
+
+func or[T comparable](v, def T) T {
+	var zero T
+	if v == zero {
+		return def
+	}
+	return v
+}
+
+func (o *Options) check(bucket string) error {
+	if bucket == "" {
+		return invalid("the bucket is empty")
+	}
+	if strings.ContainsAny(bucket, "/\\?#% \t\r\n") {
+		return invalid("bucket %q", bucket)
+	}
+	for _, n := range []struct {
+		name     string
+		value    int64
+		min, max int64
+	}{
+		{"PartSize", o.PartSize, 1, maxPart},
+		{"Threshold", o.Threshold, 1, maxPut},
+		{"Segment", o.Segment, 1, maxPart},
+		{"Concurrency", int64(o.Concurrency), 1, 1 << 16},
+		{"Restarts", int64(o.Restarts), -1, 1 << 16},
+		{"MaxGet", o.MaxGet, 1, 1 << 62},
+	} {
+		if n.value < n.min || n.value > n.max {
+			return invalid("%s is %d: want %d to %d", n.name, n.value, n.min, n.max)
+		}
+	}
+	if o.Endpoint != "" {
+		if _, err := param.ParseEndpoint(o.Endpoint); err != nil {
+			return fmt.Errorf("Endpoint: %w", err)
+		}
+	}
+	switch {
+	case o.Conditions != TrustAuto && o.Conditions != TrustYes:
+		return invalid("Conditions is %q: want %q or %q", o.Conditions, TrustAuto, TrustYes)
+	case o.Checksums != Auto && o.Checksums != On && o.Checksums != Off:
+		return invalid("Checksums is %q: want %q, %q or %q", o.Checksums, Auto, On, Off)
+	case (o.AccessKey == "") != (o.SecretKey == ""):
+		return invalid("AccessKey and SecretKey must be set together")
+	case o.SessionToken != "" && o.AccessKey == "":
+		return invalid("SessionToken without AccessKey")
+	case o.AccessKey != "" && o.Credentials != nil:
+		return invalid("AccessKey and Credentials exclude each other")
+	}
+	return o.Retry.Check()
+}
+
+func invalid(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", blob.ErrInvalidOption, fmt.Sprintf(format, args...))
+}
+
+// chain fills in what the SDK finds by itself: credentials and region.
+func (o *Options) chain(ctx context.Context) error {
+	if o.AccessKey != "" {
+		o.Credentials = credentials.NewStaticCredentialsProvider(o.AccessKey, o.SecretKey, o.SessionToken)
+	}
+	if o.Credentials == nil || o.Region == "" && o.Endpoint == "" {
+		cfg, err := awsconfig.LoadDefaultConfig(ctx)
+		if err != nil {
+			return err
+		}
+		if o.Credentials == nil {
+			o.Credentials = cfg.Credentials
+		}
+		o.Region = or(o.Region, cfg.Region)
+	}
+	if o.Region == "" && o.Endpoint != "" {
+		o.Region = "us-east-1"
+	}
+	if o.Region == "" {
+		return invalid("the region is neither set nor found")
+	}
+	return nil
+}
+
+// amazon reports whether the endpoint is Amazon's own.
+func (o *Options) amazon() bool {
+	if o.Endpoint == "" {
+		return true
+	}
+	u, err := url.Parse(o.Endpoint)
+	if err != nil {
+		return false
+	}
+	host := strings.ToLower(u.Hostname())
+	return strings.HasSuffix(host, ".amazonaws.com") || strings.HasSuffix(host, ".amazonaws.com.cn")
+}
+
+func (o *Options) checksums() bool {
+	return o.Checksums == On || o.Checksums == Auto && o.amazon() && !strings.HasPrefix(o.Endpoint, "http://")
+}
+
+func (o *Options) traits() transfer.Traits {
+	trust := o.Conditions == TrustYes || o.amazon()
+	t := transfer.Traits{
+		Store:            storeName,
+		MaxPart:          maxPart,
+		MaxParts:         maxParts,
+		MaxPut:           maxPut,
+		MaxObject:        maxObject,
+		PartReads:        true,
+		SuffixReads:      true,
+		Ordered:          true,
+		StartAfter:       true,
+		SetConditions:    trust,
+		DeleteConditions: trust,
+		BatchDelete:      maxBatch,
+		Addressable:      addressable,
+	}
+	if o.amazon() {
+		t.MinPart = 5 << 20
+	}
+	return t
+}
+
+// addressable refuses what S3 cannot hold ("Object key naming guidelines", User Guide), and what clients, proxies
+// and servers on the way are known to fold into another key: a read of "a/../b" must never return "b".
+func addressable(key string) bool {
+	if len(key) > maxKey || strings.ToValidUTF8(key, "") != key {
+		return false
+	}
+	for segment := range strings.SplitSeq(key, "/") {
+		if segment == "." || segment == ".." {
+			return false
+		}
+	}
+	return true
+}
+
+func (o *Options) engine() transfer.Options {
+	return transfer.Options{
+		Prefix: o.Prefix, Policy: o.Retry.WithDefaults(),
+		PartSize: o.PartSize, Threshold: o.Threshold, Segment: o.Segment,
+		Concurrency: o.Concurrency, Restarts: o.Restarts, MaxGet: o.MaxGet,
+		ReadRanges: o.ReadRanges, Logger: o.Logger,
+	}
+}

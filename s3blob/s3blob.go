@@ -1,0 +1,86 @@
+// Package s3blob is a blob.Blob on Amazon S3 and on servers that speak its protocol.
+//
+// New returns a Store over one bucket, and under one prefix of it if Options.Prefix is set:
+//
+//	store, err := s3blob.New(ctx, "bucket", &s3blob.Options{Region: "eu-central-1"})
+//
+// # What it promises beyond package blob
+//
+// Versions are ETags without their quotes. Two writes of the same content can have the same ETag, so IfVersion
+// does not see an overwrite by equal bytes.
+//
+// A Get asks for part 1 first (GetObject with partNumber), which costs one request for a small object and n for an object of n
+// parts, and takes the total only from Content-Range. On servers that do not know parts, and with Options.ReadRanges, it
+// asks by range instead; an empty object then costs two requests.
+//
+// A Set below Options.Threshold is one PutObject; from there on it is a multipart upload of n+2 requests. A Set that
+// fails aborts its upload in the background; what could not be aborted by the time of Close is in its *blob.OwedError. An
+// upload whose CompleteMultipartUpload has an unknown outcome is left alone, and so are those of a
+// crashed process: a lifecycle rule that aborts incomplete uploads is good to have.
+//
+// # What is not there yet
+//
+// Set of a blob.Stream, SetOptions.SHA256 and Restore of an absent key are blob.ErrUnsupported. So are
+// conditions on endpoints other than Amazon's, unless Options.Conditions vouches for them.
+package s3blob
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/wholeblob/wholeblob/blob"
+	"github.com/wholeblob/wholeblob/internal/transfer"
+)
+
+// storeName is Capabilities().Store.
+const storeName = "s3"
+
+// Store is a blob.Blob on one bucket. It retries by itself: do not wrap it in another loop.
+type Store struct {
+	*transfer.Store
+	transport *http.Transport // ours to close; nil if the caller brought one
+}
+
+var _ blob.Blob = (*Store)(nil)
+
+// New opens the bucket. It checks opts, and may read credentials and a region as the AWS SDK does (environment, shared files,
+// instance metadata) if opts leaves them out, but makes no request to the bucket.
+// opts is copied; nil is the zero value. Errors match blob.ErrInvalidOption and name the field.
+func New(ctx context.Context, bucket string, opts *Options) (*Store, error) {
+	o, err := opts.complete(bucket)
+	if err != nil {
+		return nil, openError(err)
+	}
+	if err := o.chain(ctx); err != nil {
+		return nil, openError(err)
+	}
+	st := &Store{}
+	rt := o.Transport
+	if rt == nil {
+		st.transport = newTransport()
+		rt = st.transport
+	}
+	r := &requests{client: s3.New(o.sdk(&doer{rt: rt})), bucket: bucket, checksums: o.checksums()}
+	st.Store = transfer.New(r, o.traits(), o.engine())
+	return st, nil
+}
+
+// Close implements blob.Blob.
+func (s *Store) Close(ctx context.Context) error {
+	err := s.Store.Close(ctx)
+	if err == nil && s.transport != nil {
+		s.transport.CloseIdleConnections()
+	}
+	return err
+}
+
+func openError(err error) error {
+	kind := blob.KindOf(err)
+	if kind == nil {
+		kind, err = blob.ErrInvalidOption, fmt.Errorf("%w: %w", blob.ErrInvalidOption, err)
+	}
+	return &blob.Error{Op: blob.OpOpen, Store: storeName, Kind: kind, Outcome: blob.NotApplied, Err: err}
+}

@@ -102,7 +102,11 @@ func (u *badUsage) Error() string { return u.err.Error() }
 func (u *badUsage) Unwrap() error { return u.err }
 
 func usageError(format string, args ...any) error {
-	return &badUsage{fmt.Errorf("%w: %w", blob.ErrInvalidOption, fmt.Errorf(format, args...))}
+	err := fmt.Errorf(format, args...)
+	if !errors.Is(err, blob.ErrInvalidOption) {
+		err = fmt.Errorf("%w: %w", blob.ErrInvalidOption, err)
+	}
+	return &badUsage{err}
 }
 
 // version says which build this is, as far as the Go tool recorded it.

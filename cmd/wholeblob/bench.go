@@ -55,6 +55,9 @@ func (c command) bench(ctx context.Context, args []string) error {
 	}
 	counters := new(retry.Counters)
 	store, err := t.open(ctx, counters)
+	if errors.Is(err, blob.ErrInvalidOption) {
+		return usageError("opening %s: %w", t.name, err) // such as a region that is nowhere to be found
+	}
 	if err != nil {
 		return fmt.Errorf("opening %s: %w", t.name, err)
 	}

@@ -14,19 +14,22 @@ import (
 type Error struct {
 	Scheme string   // of the URL
 	Name   string   // of the parameter
-	Valid  []string // the parameters of the scheme, sorted
+	Valid  []string // the parameters of the scheme, sorted; nil if only the value is wrong
 	Err    error    // what is wrong; matches blob.ErrInvalidOption
 }
 
-// Error names the parameter, the fault and the valid parameters.
+// Error names the parameter and the fault, and the valid parameters unless only the value is wrong.
 func (e *Error) Error() string {
 	// The cause begins with the kind already: say it once, in front.
 	reason := strings.TrimPrefix(e.Err.Error(), blob.ErrInvalidOption.Error()+": ")
-	valid := "none"
-	if len(e.Valid) > 0 {
-		valid = strings.Join(e.Valid, ", ")
+	text := fmt.Sprintf("%v: %s URL parameter %s: %s", blob.ErrInvalidOption, e.Scheme, quote(e.Name), reason)
+	switch {
+	case e.Valid == nil:
+		return text
+	case len(e.Valid) == 0:
+		return text + " (it has no parameters)"
 	}
-	return fmt.Sprintf("%v: %s URL parameter %s: %s (valid parameters: %s)", blob.ErrInvalidOption, e.Scheme, quote(e.Name), reason, valid)
+	return text + " (valid parameters: " + strings.Join(e.Valid, ", ") + ")"
 }
 
 // Unwrap returns Err.
@@ -46,7 +49,8 @@ type Values struct {
 
 type given struct {
 	name, value string
-	err         error
+	err         error // the first that was found
+	refused     bool  // err is about the value: whoever took it could not use it
 }
 
 // newValues never fails: faults are kept with their parameter for Err, which can name
@@ -160,7 +164,7 @@ func take[T any](v *Values, name string, def T, parse func(string) (T, error)) T
 		}
 		x, err := parse(g.value)
 		if err != nil {
-			g.err = err
+			g.err, g.refused = err, true
 			return def
 		}
 		return x
@@ -173,7 +177,7 @@ func take[T any](v *Values, name string, def T, parse func(string) (T, error)) T
 func (v *Values) Fail(name string, err error) {
 	for i := range v.given {
 		if g := &v.given[i]; g.name == name && g.err == nil {
-			g.err = err
+			g.err, g.refused = err, true
 		}
 	}
 }
@@ -186,7 +190,12 @@ func (v *Values) Err() error {
 			err = invalid("is unknown")
 		}
 		if err != nil {
-			return &Error{Scheme: v.scheme, Name: g.name, Valid: slices.Sorted(slices.Values(v.taken)), Err: err}
+			e := &Error{Scheme: v.scheme, Name: g.name, Err: err}
+			if !g.refused {
+				e.Valid = slices.AppendSeq([]string{}, slices.Values(v.taken))
+				slices.Sort(e.Valid)
+			}
+			return e
 		}
 	}
 	return nil

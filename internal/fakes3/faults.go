@@ -85,9 +85,6 @@ type Reply struct {
 	Body string
 	// NoBody sends an empty body.
 	NoBody bool
-	// Spaces are sent, flushed one by one, before the body: S3 keeps a slow
-	// Complete alive so.
-	Spaces int
 	// RetryAfter is sent in whole seconds. Zero: no header.
 	RetryAfter time.Duration
 	// Header is added.

@@ -80,6 +80,9 @@ type Shape struct {
 	LengthOff int64
 	// Length says how the length of the body is told.
 	Length LengthStyle
+	// Spaces are sent, flushed one by one, before the body: S3 keeps a slow
+	// Complete or Copy alive so. The length is not announced then.
+	Spaces int
 	// Gzip compresses whole bodies on the wire when the client offers gzip.
 	Gzip bool
 
@@ -200,6 +203,7 @@ func (s *Shape) merge(o *Shape) {
 	over(&s.ShortLast, o.ShortLast)
 	over(&s.LengthOff, o.LengthOff)
 	over(&s.Length, o.Length)
+	over(&s.Spaces, o.Spaces)
 	if o.ContentRange != nil {
 		s.ContentRange = o.ContentRange
 	}

@@ -36,10 +36,14 @@ func (c *call) send(w http.ResponseWriter, resp *response, id string, p plan) {
 	for name, v := range resp.header {
 		h[name] = v
 	}
-	if c.shape.Length == Announced && resp.spaces == 0 && bodyAllowed(resp.status) {
+	if !c.chunked() && bodyAllowed(resp.status) {
 		h.Set("Content-Length", strconv.FormatInt(resp.length, 10))
 	}
 	w.WriteHeader(resp.status)
+	if c.chunked() {
+		// Else net/http measures a small body and announces its length.
+		_ = http.NewResponseController(w).Flush() // a client that has gone is noticed by the next write
+	}
 	c.sendBody(w, resp)
 }
 
@@ -52,7 +56,7 @@ func (c *call) sendBody(w http.ResponseWriter, resp *response) {
 		return
 	}
 	rc := http.NewResponseController(w)
-	for range resp.spaces {
+	for range c.shape.Spaces {
 		if _, err := io.WriteString(w, " "); err != nil || rc.Flush() != nil {
 			return
 		}
@@ -123,7 +127,7 @@ func (c *call) sendRaw(w http.ResponseWriter, resp *response, p plan) {
 	out := bufio.NewWriterSize(conn, 64<<10)
 	c.rawHead(out, resp)
 	if c.Method != http.MethodHead {
-		c.rawBody(out, resp.body.slice(0, limit), c.shape.Length == Chunked || resp.spaces > 0, p.cut == nil)
+		c.rawBody(out, resp.body.slice(0, limit), p.cut == nil)
 	}
 	if out.Flush() == nil && how == Silence {
 		c.silence(conn, p.hit)
@@ -139,7 +143,7 @@ func (c *call) rawHead(out *bufio.Writer, resp *response) {
 	fmt.Fprintf(out, "%s %d %s\r\n", proto, resp.status, http.StatusText(resp.status))
 	switch {
 	case !bodyAllowed(resp.status):
-	case c.shape.Length == Chunked || resp.spaces > 0:
+	case c.chunked():
 		resp.header.Set("Transfer-Encoding", "chunked")
 	case c.shape.Length == Announced:
 		resp.header.Set("Content-Length", strconv.FormatInt(resp.length+c.shape.LengthOff, 10))
@@ -149,7 +153,16 @@ func (c *call) rawHead(out *bufio.Writer, resp *response) {
 	_, _ = out.WriteString("\r\n")
 }
 
-func (c *call) rawBody(out *bufio.Writer, body rope, chunked, whole bool) {
+// chunked is whether an answer with a body is sent in the chunked coding.
+func (c *call) chunked() bool {
+	return c.shape.Length == Chunked || c.shape.Length == Announced && c.shape.Spaces > 0
+}
+
+func (c *call) rawBody(out *bufio.Writer, body rope, whole bool) {
+	chunked := c.chunked()
+	if c.shape.Spaces > 0 {
+		body = append(rope{bytes.Repeat([]byte(" "), c.shape.Spaces)}, body...)
+	}
 	for _, b := range body {
 		if chunked && len(b) > 0 {
 			fmt.Fprintf(out, "%x\r\n", len(b))

@@ -13,7 +13,6 @@ type response struct {
 	header http.Header
 	body   rope
 	length int64 // announced for HEAD; else the size of body
-	spaces int
 }
 
 func newResponse(status int) *response {
@@ -154,7 +153,6 @@ func (r *Reply) response(method, id string) *response {
 	}
 	if method != http.MethodHead {
 		resp.body = rope{r.document(id)}
-		resp.spaces = r.Spaces
 	}
 	resp.length = resp.body.size()
 	return resp

@@ -1,0 +1,99 @@
+package blobtest
+
+import (
+	"fmt"
+	"runtime"
+	"sync"
+
+	"github.com/wholeblob/wholeblob/blob"
+)
+
+func concurrencyRules() []rule {
+	return []rule{
+		{name: "concurrency/different-keys", says: "Any number of goroutines use a store at once without disturbing each other.", run: concurrentKeys},
+		{name: "concurrency/one-source", says: "One Bytes source may serve several Sets at once.", run: concurrentSource},
+		{name: "concurrency/set-beside-delete", says: "Beside Set and Delete a reader sees the whole object or none.", run: concurrentDelete},
+	}
+}
+
+// yieldProcessor lets other goroutines run; it is no wait for anything in particular.
+func yieldProcessor() { runtime.Gosched() }
+
+func concurrentKeys(e *env) {
+	var wg sync.WaitGroup
+	for g := range e.Racers {
+		wg.Go(func() {
+			for i := range 5 {
+				k := e.key(fmt.Sprint(g, "/", i))
+				d := e.data(k, int64(i)*e.PartSize+int64(g))
+				if _, err := e.store.Set(e.ctx, k, blob.Bytes(d), nil); err != nil {
+					e.Errorf("Set(%q): %v", k, err)
+					return
+				}
+				e.holds(k, d)
+				if got := e.keys(k, nil); len(got) != 1 {
+					e.Errorf("List(%q) yields %q", k, got)
+				}
+				if err := e.store.Delete(e.ctx, k, nil); err != nil {
+					e.Errorf("Delete(%q): %v", k, err)
+				}
+				e.absent(k)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func concurrentSource(e *env) {
+	d := e.data("x", 2*e.PartSize+1)
+	src := blob.Bytes(d)
+	var wg sync.WaitGroup
+	for g := range e.Racers {
+		wg.Go(func() {
+			k := e.key(fmt.Sprint(g))
+			if _, err := e.store.Set(e.ctx, k, src, nil); err != nil {
+				e.Errorf("Set(%q): %v", k, err)
+				return
+			}
+			e.holds(k, d)
+		})
+	}
+	wg.Wait()
+}
+
+func concurrentDelete(e *env) {
+	k, stop := e.key("x"), make(chan struct{})
+	var wg sync.WaitGroup
+	for range e.Racers {
+		wg.Go(func() {
+			for !isDone(stop) {
+				o, err := e.store.Get(e.ctx, k, nil)
+				switch kind := blob.KindOf(err); {
+				case err == nil:
+					if _, err := identify(o.Data); err != nil {
+						e.Errorf("Get beside Set and Delete: %v", err)
+					}
+				case kind == blob.ErrNotFound, kind == blob.ErrChanged:
+				default:
+					e.Errorf("Get beside Set and Delete: %v", err)
+					return
+				}
+			}
+		})
+	}
+	lengths := e.lengths()
+	for i := range uint64(40) {
+		if _, err := e.store.Set(e.ctx, k, blob.Bytes(selfDescribing(i, lengths[i%uint64(len(lengths))])), nil); err != nil {
+			e.Errorf("Set: %v", err)
+		}
+		if err := e.store.Delete(e.ctx, k, nil); err != nil {
+			e.Errorf("Delete: %v", err)
+		}
+		if e.failed() {
+			break
+		}
+	}
+	close(stop)
+	wg.Wait()
+	e.absent(k)
+}

@@ -1,0 +1,3 @@
+package blobtest
+
+func linearRules() []rule { return nil }

@@ -1,6 +1,7 @@
 package retry
 
 import (
+	"errors"
 	"sync/atomic"
 	"time"
 
@@ -71,13 +72,13 @@ func (c *Counters) retry(kind error, timeout bool) {
 	switch {
 	case timeout:
 		c.timeout.Add(1)
-	case kind == blob.ErrThrottled: //nolint:errorlint // kind is a sentinel itself
+	case errors.Is(kind, blob.ErrThrottled):
 		c.throttled.Add(1)
-	case kind == blob.ErrTruncated: //nolint:errorlint // as above
+	case errors.Is(kind, blob.ErrTruncated):
 		c.truncated.Add(1)
-	case kind == blob.ErrCorrupt: //nolint:errorlint // as above
+	case errors.Is(kind, blob.ErrCorrupt):
 		c.corrupt.Add(1)
-	case kind == blob.ErrConflict: //nolint:errorlint // as above
+	case errors.Is(kind, blob.ErrConflict):
 		c.conflict.Add(1)
 	default:
 		c.unavailable.Add(1)

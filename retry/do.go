@@ -2,6 +2,7 @@ package retry
 
 import (
 	"context"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"time"
@@ -124,7 +125,7 @@ func (l *loop) next(a *Attempt, err error) error {
 	if f.err == nil {
 		return err
 	}
-	if ctxErr := ended(l.ctx); ctxErr != nil && f.transient {
+	if ctxErr := ended(l.ctx); ctxErr != nil && (f.transient || l.onlyCause(err, ctxErr)) {
 		return l.interrupted(ctxErr, f.err)
 	}
 	if !f.retry {
@@ -167,7 +168,7 @@ func (l *loop) wait(retryAfter time.Duration) (wait time.Duration, ok bool) {
 		return wait, wait < left
 	}
 	// All who were refused in one second were told the same time: spread them behind it.
-	spread := time.Duration(rand.Float64() * l.policy.jitter() * float64(min(retryAfter, l.policy.MaxDelay))) //nolint:gosec // no secret
+	spread := time.Duration(rand.Float64() * l.policy.jitter() * float64(min(retryAfter, l.policy.MaxDelay)))
 	wait = max(wait, retryAfter+min(spread, math.MaxInt64-retryAfter))
 	if wait >= left {
 		wait = retryAfter
@@ -196,6 +197,11 @@ func (l *loop) giveUp(f failure) error {
 		l.policy.Counters.giveUp()
 	}
 	return f.err
+}
+
+// onlyCause reports whether err says that the caller's context ended, but by its cause alone: net/http does.
+func (l *loop) onlyCause(err, ctxErr error) bool {
+	return !errors.Is(err, ctxErr) && errors.Is(err, context.Cause(l.ctx))
 }
 
 // ended returns ctx.Err(), and knows that ctx has ended even before its timer has run.

@@ -22,8 +22,8 @@ type failure struct {
 
 // judge classifies the error of an attempt and adds what is known about the attempts before it.
 func (l *loop) judge(err error, final bool) failure {
-	e, ok := l.own(err)
-	if !ok {
+	e := l.own(err)
+	if e == nil {
 		return failure{}
 	}
 	l.settle(e)
@@ -45,24 +45,30 @@ func (l *loop) judge(err error, final bool) failure {
 	return f
 }
 
-// own returns the *blob.Error in err as a copy that may be changed. An attempt that was cut off has one even
-// if fn returned the bare error of its context.
-func (l *loop) own(err error) (*blob.Error, bool) {
-	if _, ok := errors.AsType[*blob.DeleteError](err); ok {
-		return nil, false // an error per key: none of them speaks for the others
+// own returns the *blob.Error in err as a copy that may be changed, or nil if err is to be returned as it is. An
+// attempt that was cut off has one even if fn returned the bare error of its context.
+func (l *loop) own(err error) *blob.Error {
+	if isDeleteError(err) {
+		return nil // it has an error per key, and none of them speaks for the others
 	}
 	e, ok := errors.AsType[*blob.Error](err)
-	if !ok {
-		if !l.cutOff || !ofContext(err) || ended(l.ctx) != nil {
-			return nil, false
+	switch {
+	case ok:
+		c := *e
+		if error(e) != err { //nolint:errorlint // whether something is wrapped around it
+			c.Err = err
 		}
-		return &blob.Error{Op: l.call.Op, Store: l.call.Store, Key: l.call.Key, Kind: blob.ErrUnavailable, Err: err}, true
+		return &c
+	case l.cutOff && ofContext(err):
+		return &blob.Error{Op: l.call.Op, Store: l.call.Store, Key: l.call.Key, Kind: blob.ErrUnavailable, Err: err}
+	default:
+		return nil
 	}
-	c := *e
-	if error(e) != err { //nolint:errorlint // whether something is wrapped around it
-		c.Err = err
-	}
-	return &c, true
+}
+
+func isDeleteError(err error) bool {
+	_, ok := errors.AsType[*blob.DeleteError](err)
+	return ok
 }
 
 // settle sets what the last error says about all attempts.
@@ -98,13 +104,8 @@ func (l *loop) interrupted(ctxErr error, last *blob.Error) error {
 }
 
 func retryable(kind error, effect Effect) bool {
-	switch kind { //nolint:errorlint // kind is a sentinel itself
-	case blob.ErrConflict, blob.ErrThrottled, blob.ErrUnavailable:
-		return true
-	case blob.ErrTruncated, blob.ErrCorrupt:
-		return effect == None
-	}
-	return false
+	return errors.Is(kind, blob.ErrConflict) || errors.Is(kind, blob.ErrThrottled) || errors.Is(kind, blob.ErrUnavailable) ||
+		effect == None && (errors.Is(kind, blob.ErrTruncated) || errors.Is(kind, blob.ErrCorrupt))
 }
 
 func ofContext(err error) bool {
@@ -129,7 +130,7 @@ type quiet struct{ err error }
 func (q quiet) Error() string { return q.err.Error() }
 
 func (q quiet) Is(target error) bool {
-	if target == context.DeadlineExceeded || target == context.Canceled { //nolint:errorlint // the sentinels themselves
+	if target == context.DeadlineExceeded || target == context.Canceled {
 		return false
 	}
 	return errors.Is(q.err, target)

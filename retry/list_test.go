@@ -107,7 +107,10 @@ func TestEachRangeOverAListingBeginsAnew(t *testing.T) {
 	f := newFake(t)
 	put(t, f, "a", "b", "c")
 	list := wrap(t, f, steady(3)).List(t.Context(), "", nil)
-	for range list {
+	for _, err := range list {
+		if err != nil {
+			t.Error(err)
+		}
 		break
 	}
 	got, err := collect(t, list)

@@ -362,6 +362,17 @@ func TestACancelDuringAnAttempt(t *testing.T) {
 	}
 }
 
+func TestTheCauseOfACancelIsNotTakenForAnotherError(t *testing.T) {
+	for _, kind := range []error{nil, blob.ErrUnavailable} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		err := Do(ctx, Policy{}, Call{Op: blob.OpGet, Effect: None}, func(ctx context.Context, _ *Attempt) error {
+			cancel(errors.New("shutting down"))
+			return &blob.Error{Op: blob.OpGet, Kind: kind, Err: context.Cause(ctx)}
+		})
+		wantAttempts(t, wantError(t, err, context.Canceled, blob.NotApplied), 1, false)
+	}
+}
+
 func TestRestartedTotalCountsFromTheLastProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := steady(3)

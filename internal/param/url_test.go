@@ -49,11 +49,11 @@ func TestParseURLRefusesWithoutShowingCredentials(t *testing.T) {
 }
 
 type taken struct {
-	name, region, secret, endpoint, mode string
-	path                                 bool
-	part                                 int64
-	wait                                 time.Duration
-	n                                    int
+	region, secret, endpoint, mode string
+	path                           bool
+	part                           int64
+	wait                           time.Duration
+	n                              int
 }
 
 func takeAll(query string) (taken, error) {

@@ -121,7 +121,8 @@ func (e *env) Case(name string, f func(e *env)) {
 
 // run calls f in a goroutine, as Fatalf needs, and waits for it.
 func (e *env) run(f func(e *env)) {
-	ctx, cancel := context.WithTimeout(e.rt.Context(), e.Timeout)
+	timeout := e.Timeout
+	ctx, cancel := context.WithTimeout(e.rt.Context(), timeout)
 	defer cancel()
 	e.ctx = ctx
 	done := make(chan struct{})
@@ -135,16 +136,16 @@ func (e *env) run(f func(e *env)) {
 		f(e)
 	}()
 	// A store that ignores its context would hang the suite: give up on the rule a while later.
-	grace := time.NewTimer(e.Timeout + e.Timeout/2)
+	grace := time.NewTimer(timeout + timeout/2)
 	defer grace.Stop()
 	select {
 	case <-done:
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			e.forbid("the rule ran out of time (%v)", e.Timeout)
+			e.forbid("the rule ran out of time (%v)", timeout)
 		}
 	case <-grace.C:
 		buf := make([]byte, 1<<20)
-		e.forbid("the store does not return when its context ends (%v): goroutines are left behind\n%s", e.Timeout, buf[:runtime.Stack(buf, true)])
+		e.forbid("the store does not return when its context ends (%v): goroutines are left behind\n%s", timeout, buf[:runtime.Stack(buf, true)])
 	}
 }
 

@@ -27,9 +27,9 @@ type connTable struct {
 }
 
 type connInfo struct {
-	id       int
-	idle     bool
-	hijacked bool
+	id     int
+	idle   bool
+	doomed bool // to be closed when it becomes idle
 }
 
 func (t *connTable) init() {
@@ -51,20 +51,26 @@ func (t *connTable) context(ctx context.Context, c net.Conn) context.Context {
 }
 
 func (t *connTable) state(c net.Conn, st http.ConnState) {
+	if t.step(c, st) {
+		// net/http reads the next request only after this call, so none is lost.
+		_ = c.Close()
+	}
+}
+
+// step records the state of c, and reports whether c must be closed now.
+func (t *connTable) step(c net.Conn, st http.ConnState) (end bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	info := t.mu.conns[c]
 	if info == nil {
-		return
+		return false
 	}
-	switch st {
-	case http.StateClosed:
+	if st == http.StateClosed {
 		t.drop(c)
-	case http.StateHijacked:
-		info.hijacked = true
-	case http.StateNew, http.StateActive, http.StateIdle:
-		info.idle = st == http.StateIdle
+		return false
 	}
+	info.idle = st == http.StateIdle
+	return info.idle && info.doomed
 }
 
 // drop forgets c; the caller holds the lock.
@@ -88,29 +94,35 @@ func (t *connTable) open() int {
 	return len(t.mu.conns)
 }
 
-func (t *connTable) list(idleOnly bool) []net.Conn {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	var cs []net.Conn
-	for c, info := range t.mu.conns {
-		if !idleOnly || info.idle {
-			cs = append(cs, c)
-		}
-	}
-	return cs
-}
-
+// closeIdle closes the idle connections and dooms the others: a client that
+// has just got its answer must find its connection closed, though the server
+// may not have come to call it idle.
 func (t *connTable) closeIdle() {
-	for _, c := range t.list(true) {
+	for _, c := range t.list(func(info *connInfo) bool {
+		info.doomed = true
+		return info.idle
+	}) {
 		_ = c.Close()
 	}
 }
 
 // closeAll ends hijacked connections too, which http.Server no longer knows.
 func (t *connTable) closeAll() {
-	for _, c := range t.list(false) {
+	for _, c := range t.list(func(*connInfo) bool { return true }) {
 		_ = c.Close()
 	}
+}
+
+func (t *connTable) list(keep func(*connInfo) bool) []net.Conn {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var cs []net.Conn
+	for c, info := range t.mu.conns {
+		if keep(info) {
+			cs = append(cs, c)
+		}
+	}
+	return cs
 }
 
 func (t *connTable) wait() {

@@ -1,0 +1,221 @@
+package fakes3_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/wholeblob/wholeblob/internal/fakes3"
+)
+
+func TestVirtualHostedBuckets(t *testing.T) {
+	for _, opts := range []fakes3.Options{{}, {TLS: true}, {TLS: true, Domain: "s3.test"}} {
+		s := start(t, opts)
+		domain := "localhost"
+		if opts.Domain != "" {
+			domain = opts.Domain
+		}
+		endpoint := strings.Replace(s.URL(), "127.0.0.1", domain, 1)
+		client := sdkClient(t, s, func(o *s3.Options) { o.UsePathStyle = false; o.BaseEndpoint = &endpoint })
+		f := &conf{Context: t.Context(), c: client, bucket: "bucket", prefix: "p/"}
+		if err := f.roundTrip("a b//c"); err != nil {
+			t.Error(err)
+		}
+		e := s.Log()[0]
+		if !strings.HasPrefix(e.Host, "bucket."+domain) || e.RawPath != "/p/a%20b//c" {
+			t.Errorf("host %q, path %q", e.Host, e.RawPath)
+		}
+	}
+}
+
+func TestLogIsTheSameEveryTime(t *testing.T) {
+	const wantLog = `PutObject k 4B -> 200
+PutObject k 4B If-None-Match=* -> 412
+GetObject k partNumber=1 -> 206
+GetObject k bytes=1-2 If-Match=etag -> 206
+GetObject "a b" -> 404
+CreateMultipartUpload m -> 200
+UploadPart m partNumber=1 5B -> 200
+AbortMultipartUpload m -> 204
+ListObjectsV2 prefix=a/ max-keys=1 -> 200
+DeleteObjects 2 keys -> 200
+DeleteObject k -> none
+GetObject k -> 200 cut
+HeadBucket -> 404
+`
+	for range 2 {
+		r := startRaw(t, fakes3.Options{HashBodies: true})
+		r.do("PUT", "/bucket/k", "data")
+		r.do("PUT", "/bucket/k", "data", "If-None-Match", "*")
+		r.do("GET", "/bucket/k?partNumber=1", "")
+		o, _ := r.s.Object("bucket", "k")
+		r.do("GET", "/bucket/k", "", "Range", "bytes=1-2", "If-Match", o.ETag)
+		r.do("GET", "/bucket/a%20b", "")
+		id := r.upload("m", "12345")
+		r.do("DELETE", "/bucket/m?uploadId="+id, "")
+		r.do("GET", "/bucket?list-type=2&prefix=a/&max-keys=1", "")
+		r.do("POST", "/bucket?delete", deleteTwo, "Content-MD5", md5Of([]byte(deleteTwo)))
+		r.s.Inject(fakes3.Fault{Op: "DeleteObject", Before: fakes3.Close})
+		r.do("DELETE", "/bucket/k", "")
+		r.s.Inject(fakes3.Fault{Op: "GetObject", Cut: &fakes3.Cut{At: 1}})
+		r.do("GET", "/bucket/k", "")
+		r.do("HEAD", "/other", "")
+		log := r.s.Log()
+		if got := log.String(); got != wantLog {
+			t.Fatalf("log:\n%s\nwant:\n%s", got, wantLog)
+		}
+		const dataHash = "3a6eb0790f39ac87c94f3856b2dd2c5d110e6811602261a9a923d3bb23adc8b7"
+		if e := log[0]; e.BodySHA256 != dataHash || e.BodyLen != 4 || e.Bucket != "bucket" || e.Conn == 0 || e.Time.IsZero() {
+			t.Errorf("first entry: %+v", e)
+		}
+		if n := log.Count("GetObject", "HeadBucket"); n != 5 {
+			t.Errorf("counted %d", n)
+		}
+		if s := log.Only("GetObject").Sorted().String(); !strings.HasPrefix(s, "GetObject \"a b\" -> 404\nGetObject k -> 200 cut\n") {
+			t.Errorf("sorted:\n%s", s)
+		}
+		r.s.ResetLog()
+		if n := r.s.Log().Count(); n != 0 {
+			t.Errorf("%d entries after a reset", n)
+		}
+	}
+}
+
+func TestNoLogKeepsNothing(t *testing.T) {
+	r := startRaw(t, fakes3.Options{NoLog: true})
+	r.expect(r.do("PUT", "/bucket/k", "x"), want{status: 200})
+	if n := len(r.s.Log()); n != 0 {
+		t.Errorf("%d entries", n)
+	}
+}
+
+func TestConnectionsAreCountedAndClosed(t *testing.T) {
+	for _, mode := range []fakes3.Options{{}, {TLS: true}, {InMemory: true}} {
+		r := startRaw(t, mode)
+		for range 3 {
+			r.expect(r.do("PUT", "/bucket/k", "x"), want{status: 200})
+		}
+		if n := r.s.OpenConns(); n != 1 {
+			t.Errorf("%d connections open, want one that is used again", n)
+		}
+		if e := r.s.Log(); e[0].Conn != e[2].Conn {
+			t.Errorf("connections %d and %d", e[0].Conn, e[2].Conn)
+		}
+		r.s.CloseIdleConns()
+		// A client with a pooled connection that ended may or may not notice
+		// before it writes; a GET is sent again by net/http in both cases.
+		r.expect(r.do("GET", "/bucket/k", ""), want{status: 200, body: "x"})
+		if e := r.s.Log(); e[3].Conn == e[2].Conn {
+			t.Error("the idle connection was not closed")
+		}
+		r.s.Close()
+		if n := r.s.OpenConns(); n != 0 {
+			t.Errorf("%d connections open after Close", n)
+		}
+		r.s.Close()
+	}
+}
+
+// TestStartReportsAnAddressInUse: New panics there, Start does not.
+func TestStartReportsAnAddressInUse(t *testing.T) {
+	s := start(t, fakes3.Options{})
+	if _, err := fakes3.Start(fakes3.Options{Addr: s.Addr()}); err == nil {
+		t.Error("no error")
+	}
+}
+
+// TestReadersSeeOneVersion reads beside an overwriting writer: old or new,
+// never mixed, and of the racing creators one wins.
+func TestReadersSeeOneVersion(t *testing.T) {
+	r := startRaw(t, fakes3.Options{})
+	bodies := []string{strings.Repeat("a", 300_000), strings.Repeat("b", 300_000)}
+	r.s.PutObject("bucket", "k", [][]byte{[]byte(bodies[0])}, nil)
+	var wg sync.WaitGroup
+	for i := range 4 {
+		wg.Go(func() {
+			for range 20 {
+				if i == 0 {
+					r.expect(r.do("PUT", "/bucket/k", bodies[1]), want{status: 200})
+					r.expect(r.do("PUT", "/bucket/k", bodies[0]), want{status: 200})
+					continue
+				}
+				if got := r.do("GET", "/bucket/k", ""); got.body != bodies[0] && got.body != bodies[1] {
+					t.Error("a mixed read")
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestShortBodyStoresNothing(t *testing.T) {
+	r := startRaw(t, fakes3.Options{})
+	conn, err := r.s.Dial(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := r.s.Inject(fakes3.Fault{Op: "PutObject"})
+	fmt.Fprintf(conn, "PUT /bucket/k HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nonly this")
+	if err := conn.Close(); err != nil {
+		t.Fatal(err)
+	}
+	<-seen.Reached() // after it was handled
+	if _, stored := r.s.Object("bucket", "k"); stored {
+		t.Error("stored")
+	}
+}
+
+func TestNoLengthIsRefused(t *testing.T) {
+	r := startRaw(t, fakes3.Options{})
+	req, err := http.NewRequestWithContext(t.Context(), "PUT", r.s.URL()+"/bucket/k", io.MultiReader(strings.NewReader("x")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := r.c.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeBody(t, resp)
+	if resp.StatusCode != http.StatusLengthRequired {
+		t.Errorf("status %d", resp.StatusCode)
+	}
+}
+
+// TestTimePassesInABubble: latency and bandwidth use time that a synctest
+// bubble makes up, over connections that a bubble can wait for.
+func TestTimePassesInABubble(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := fakes3.New(fakes3.Options{InMemory: true, Anonymous: true, Buckets: []string{"bucket"},
+			Knobs: fakes3.Knobs{Latency: time.Minute, Bandwidth: 1 << 20}})
+		defer s.Close()
+		c := s.Client()
+		defer c.CloseIdleConnections()
+		s.PutObject("bucket", "k", [][]byte{make([]byte, 60<<20)}, nil)
+		begin := time.Now()
+		resp, err := c.Get(s.URL() + "/bucket/k")
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, err := io.Copy(io.Discard, resp.Body)
+		if err := errors.Join(err, resp.Body.Close()); err != nil || n != 60<<20 {
+			t.Fatalf("%d bytes, %v", n, err)
+		}
+		if took := time.Since(begin); took != 2*time.Minute {
+			t.Errorf("took %v of the bubble's time, want 2m0s", took)
+		}
+		in := s.Inject(fakes3.Fault{Before: fakes3.Silence})
+		c.Timeout = time.Hour
+		if _, err := c.Get(s.URL() + "/bucket/k"); err == nil {
+			t.Error("an answer out of the silence")
+		}
+		in.Release()
+	})
+}

@@ -257,6 +257,7 @@ func (o *Options) traits() transfer.Traits {
 		DeleteConditions: trust,
 		BatchDelete:      maxBatch,
 		Addressable:      addressable,
+		Batchable:        inXML,
 	}
 	if o.amazon() {
 		t.MinPart = 5 << 20
@@ -272,6 +273,19 @@ func addressable(key string) bool {
 	}
 	for segment := range strings.SplitSeq(key, "/") {
 		if segment == "." || segment == ".." {
+			return false
+		}
+	}
+	return true
+}
+
+// inXML reports whether an XML 1.0 document can hold key (production Char). The list of a DeleteObjects is one, and
+// what it cannot hold would arrive as another key.
+func inXML(key string) bool {
+	for _, r := range key {
+		switch {
+		case r == '\t', r == '\n': // a carriage return would be read as a line feed
+		case r < 0x20, r == 0xFFFE, r == 0xFFFF:
 			return false
 		}
 	}

@@ -94,6 +94,8 @@ func (d *deletion) fail(key string, err error) {
 
 func (d *deletion) all(ctx context.Context, keys []string) {
 	size := d.s.traits.BatchDelete
+	keys, rest := d.split(keys)
+	defer d.single(ctx, rest)
 	for len(keys) > 0 && size > 0 {
 		n := min(size, len(keys))
 		if !d.batch(ctx, keys[:n]) {
@@ -102,6 +104,22 @@ func (d *deletion) all(ctx context.Context, keys []string) {
 		keys = keys[n:]
 	}
 	d.single(ctx, keys)
+}
+
+// split parts the keys that a batch can name from the rest.
+func (d *deletion) split(keys []string) (batch, rest []string) {
+	ok := d.s.traits.Batchable
+	if ok == nil {
+		return keys, nil
+	}
+	for _, k := range keys {
+		if ok(d.s.full(k)) {
+			batch = append(batch, k)
+		} else {
+			rest = append(rest, k)
+		}
+	}
+	return batch, rest
 }
 
 // batch deletes keys in one request, and those among them that failed for the moment again. It

@@ -201,7 +201,7 @@ func partRefusal(e *blob.Error) bool {
 func (r *read) settle(ctx context.Context, req ReadRequest, rep *ReadReply) (int64, error) {
 	p, err := place(req, rep)
 	if err != nil {
-		if req.Part > 0 || !rep.HasRange && req.N > 0 {
+		if req.Part > 0 || !rep.HasRange && (req.N > 0 || req.Suffix > 0) {
 			return 0, errStepDown
 		}
 		return 0, badReply(err)

@@ -27,6 +27,9 @@ type Traits struct {
 	BatchDelete int  // keys of a DeleteBatch, at most; 0: there is none
 	Restore     bool // deleted objects are kept
 
+	// Batchable reports whether a DeleteBatch can name key; the others are deleted one by one. nil: every key.
+	Batchable func(key string) bool
+
 	// Addressable reports whether the service can hold key at all. One it cannot is not found, without a
 	// request. nil: every key.
 	Addressable func(key string) bool

@@ -1,0 +1,58 @@
+package s3blob_test
+
+import (
+	"testing"
+
+	"github.com/wholeblob/wholeblob/blob"
+	"github.com/wholeblob/wholeblob/blob/blobtest"
+	"github.com/wholeblob/wholeblob/internal/fakes3"
+	"github.com/wholeblob/wholeblob/s3blob"
+)
+
+const smallPart = 4 << 10
+
+func small(o *s3blob.Options) { o.PartSize, o.Segment = smallPart, smallPart }
+
+// pending are the rules that wait for writes of streams and for checksums.
+var pending = map[string]string{
+	"set/sha256":                   "checksums of whole objects, with Reads",
+	"stream/known-length":          streams,
+	"stream/unknown-length":        streams,
+	"stream/readers":               streams,
+	"stream/short":                 streams,
+	"stream/long":                  streams,
+	"stream/fails":                 streams,
+	"stream/unexpected-eof":        streams,
+	"stream/panics":                streams,
+	"stream/used-twice":            streams,
+	"stream/conditions":            streams,
+	"stream/metadata":              streams,
+	"context/cancel-during-stream": streams,
+}
+
+const streams = "uploads of streams, with Writes"
+
+func TestConformanceOnFake(t *testing.T) {
+	for _, mode := range []struct {
+		name string
+		edit func(*s3blob.Options)
+	}{
+		{"parts", func(*s3blob.Options) {}},
+		{"ranges", func(o *s3blob.Options) { o.ReadRanges = true }},
+		{"prefix", func(o *s3blob.Options) { o.Prefix = "some/prefix" }},
+	} {
+		t.Run(mode.name, func(t *testing.T) {
+			srv := fake(t, fakes3.Options{MinPartSize: -1})
+			blobtest.Run(t, func(t *testing.T) blob.Blob {
+				return open(t, srv, func(o *s3blob.Options) { small(o); mode.edit(o) })
+			}, &blobtest.Config{
+				PartSize: smallPart,
+				Pending:  pending,
+				MaxGet: func(t *testing.T, n int64) blob.Blob {
+					return open(t, srv, func(o *s3blob.Options) { small(o); mode.edit(o); o.MaxGet = n })
+				},
+				Requests: func(blob.Blob) int64 { return int64(len(srv.Log())) },
+			})
+		})
+	}
+}

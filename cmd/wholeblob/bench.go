@@ -86,13 +86,17 @@ func (c command) benchStore(ctx context.Context, conf config, t target, store bl
 	err = r.run(ctx)
 	r.report.finish(time.Since(start), counters.Snapshot())
 	if errors.Is(err, errStopped) {
-		fmt.Fprintf(c.stderr, "wholeblob: stopped: %v: cleaning up\n", context.Cause(ctx))
+		err = fmt.Errorf("%w: %w", errStopped, context.Cause(ctx))
+		fmt.Fprintf(c.stderr, "wholeblob: %v: cleaning up\n", err)
 	}
 	left := c.cleanUp(ctx, store, prefix)
-	r.report.Left, r.report.Incomplete = left.names, err != nil
-	var mismatch *Mismatch
-	if errors.As(err, &mismatch) {
-		r.report.Mismatch = mismatch
+	if err == nil && r.report.Errors == 0 && left.deleted > 0 {
+		err = fmt.Errorf("the store still had %d objects after it had deleted them", left.deleted)
+	}
+	r.report.Left = left.names
+	if err != nil {
+		r.report.Fault = err.Error()
+		errors.As(err, &r.report.Mismatch)
 	}
 	printErr := c.print(conf, r.report)
 	if err == nil && left.err == nil && printErr == nil && r.report.Errors == 0 {

@@ -122,7 +122,7 @@ func TestBenchVerifiesEveryObjectAndLeavesNothing(t *testing.T) {
 			o := runStore(t, t.Context(), store, append(args, "--json", "--sizes=0,1,4095,64KiB", "--count=10")...)
 			o.want(t, exitOK)
 			r := parseReport(t, o)
-			if r.Store != "memory" || r.URL != "test://" || r.Embedded || r.Incomplete || r.Errors != 0 || r.Mismatch != nil || r.Failures != nil || r.Left != nil {
+			if r.Store != "memory" || r.URL != "test://" || r.Embedded || r.Fault != "" || r.Errors != 0 || r.Mismatch != nil || r.Failures != nil || r.Left != nil {
 				t.Errorf("report %+v", r)
 			}
 			i := 0
@@ -210,7 +210,7 @@ func TestWrongRepliesEndTheRunLoudly(t *testing.T) {
 			o := runStore(t, t.Context(), c.store, "--json", "--sizes=4095", "--count=20", "--concurrency=1")
 			o.want(t, exitFail, append(c.want, "MISMATCH: "+c.phase, "wholeblob-bench-")...)
 			r := parseReport(t, o)
-			if r.Mismatch == nil || r.Mismatch.Phase != c.phase || r.Mismatch.Offset != c.offset || !strings.HasPrefix(r.Mismatch.Key, r.Prefix) || !r.Incomplete {
+			if r.Mismatch == nil || r.Mismatch.Phase != c.phase || r.Mismatch.Offset != c.offset || !strings.HasPrefix(r.Mismatch.Key, r.Prefix) || r.Fault == "" {
 				t.Errorf("mismatch %+v", r.Mismatch)
 			}
 			if last := r.Phases[len(r.Phases)-1]; last.Phase != c.phase || last.Ops > 3 {
@@ -258,8 +258,8 @@ func TestFailedOperationsAreCountedAndTheRunGoesOn(t *testing.T) {
 		got = append(got, fmt.Sprintf("%s %d ok %d errors", p.Phase, p.Ops, p.Errors))
 	}
 	want := []string{"set 8 ok 2 errors", "list 3 ok 0 errors", "get 7 ok 1 errors", "delete 8 ok 0 errors"}
-	if !slices.Equal(got, want) || r.Errors != 3 || len(r.Failures) != 3 || r.Incomplete {
-		t.Errorf("got %q, %d errors, %d failures, incomplete %v", got, r.Errors, len(r.Failures), r.Incomplete)
+	if !slices.Equal(got, want) || r.Errors != 3 || len(r.Failures) != 3 || r.Fault != "" {
+		t.Errorf("got %q, %d errors, %d failures, fault %q", got, r.Errors, len(r.Failures), r.Fault)
 	}
 	wantEmpty(t, mem)
 }
@@ -270,8 +270,8 @@ func TestAPhaseIsGivenUpAfterSomeErrors(t *testing.T) {
 		return blob.Object{}, permission(blob.OpGet, obj.Key)
 	}}, "--json", "--sizes=1KiB", "--count=100", "--concurrency=1")
 	o.want(t, exitFail, "get given up after 10 errors")
-	if r := parseReport(t, o); r.Errors != maxErrors || !r.Incomplete || r.Phases[len(r.Phases)-1].Phase != phaseGet {
-		t.Errorf("%d errors, incomplete %v, %d phases", r.Errors, r.Incomplete, len(r.Phases))
+	if r := parseReport(t, o); r.Errors != maxErrors || r.Fault == "" || r.Phases[len(r.Phases)-1].Phase != phaseGet {
+		t.Errorf("%d errors, fault %q, %d phases", r.Errors, r.Fault, len(r.Phases))
 	}
 	wantEmpty(t, mem)
 }
@@ -319,9 +319,34 @@ func TestAnInterruptedRunDeletesItsObjects(t *testing.T) {
 		return blob.Object{}, &blob.Error{Op: blob.OpGet, Err: ctx.Err()}
 	}}, "--json", "--sizes=1KiB,4KiB", "--count=10")
 	o.want(t, exitFail, "stopped: Ctrl-C", "cleaned up: deleted 10 objects under", "none left")
-	if r := parseReport(t, o); !r.Incomplete || r.Errors != 0 || len(r.Phases) != 3 {
-		t.Errorf("incomplete %v, %d errors, %d phases", r.Incomplete, r.Errors, len(r.Phases))
+	if r := parseReport(t, o); r.Fault == "" || r.Errors != 0 || len(r.Phases) != 3 {
+		t.Errorf("fault %q, %d errors, %d phases", r.Fault, r.Errors, len(r.Phases))
 	}
+	wantEmpty(t, mem)
+}
+
+func TestASetThatLandsDuringTheCleanupIsDeletedToo(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	mem := memblob.New(nil)
+	late := func() {}
+	o := runStore(t, ctx, hooked{
+		Blob: mem,
+		set: func(key string, set func() (blob.Info, error)) (blob.Info, error) {
+			info, err := set()
+			if strings.HasSuffix(key, "5") {
+				late = func() { // the same request, as the server sees it again
+					if _, err := mem.Set(t.Context(), key+"-late", blob.Bytes(nil), nil); err != nil {
+						t.Error(err)
+					}
+				}
+				cancel()
+				return blob.Info{}, &blob.Error{Op: blob.OpSet, Key: key, Err: context.Canceled}
+			}
+			return info, err
+		},
+		delete: func(string) error { late(); late = func() {}; return nil },
+	}, "--sizes=1KiB", "--count=10", "--concurrency=1")
+	o.want(t, exitFail, "deleted 7 objects", "none left")
 	wantEmpty(t, mem)
 }
 
@@ -357,6 +382,30 @@ func TestObjectsThatCannotBeDeletedAreReported(t *testing.T) {
 	if !slices.Equal(r.Left, []string{key}) || !slices.Equal(keysOf(t, mem), r.Left) {
 		t.Errorf("reported %q, in the store %q", r.Left, keysOf(t, mem))
 	}
+}
+
+// forgetful is a store whose single deletes, or all of them, do nothing.
+type forgetful struct {
+	blob.Blob
+	all bool
+}
+
+func (forgetful) Delete(context.Context, string, *blob.DeleteOptions) error { return nil }
+
+func (f forgetful) DeleteAll(ctx context.Context, keys []string) error {
+	if f.all {
+		return nil
+	}
+	return f.Blob.DeleteAll(ctx, keys)
+}
+
+func TestDeletesThatDoNothingAreAFault(t *testing.T) {
+	mem := memblob.New(nil)
+	o := runStore(t, t.Context(), forgetful{mem, false}, "--sizes=1KiB", "--count=10")
+	o.want(t, exitFail, "still had 10 objects after it had deleted them")
+	wantEmpty(t, mem)
+	o = runStore(t, t.Context(), forgetful{mem, true}, "--sizes=1KiB", "--count=10")
+	o.want(t, exitFail, "in each of 3 listings", "left behind", `000009"`)
 }
 
 func TestACleanupThatHangsEnds(t *testing.T) {

@@ -53,7 +53,7 @@ All keys lie under a prefix of the run's own; they are deleted at the end, after
 
 URL is the store:
   mem://                          memory of this process
-  file:///dir                     a directory; parameters nosync=true, restore=true
+  file:///dir                     a directory, made if it is missing; parameters create=false, nosync=true, restore=true
   s3://bucket/prefix              Amazon S3 or a server that speaks its protocol; parameters such as
                                   endpoint=http://host:9000, region=us-east-1, path_style=true; credentials
                                   come from the environment, as for the AWS command line
@@ -150,7 +150,8 @@ func flagHelp(fs *flag.FlagSet) string {
 	var b strings.Builder
 	fs.VisitAll(func(f *flag.Flag) {
 		value, text := flag.UnquoteUsage(f)
-		fmt.Fprintf(&b, "  --%s %s\n        %s (default %s)\n", f.Name, value, text, f.DefValue)
+		name := strings.TrimSpace(f.Name + " " + value)
+		fmt.Fprintf(&b, "  --%s\n        %s (default %s)\n", name, text, f.DefValue)
 	})
 	return b.String()
 }

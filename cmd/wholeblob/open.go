@@ -22,7 +22,7 @@ type openFunc func(ctx context.Context, counters *retry.Counters) (blob.Blob, er
 
 // stores are the schemes of the URLs. The map is made anew for each run.
 func stores() map[string]opener {
-	return map[string]opener{"mem": openMem, "s3": openS3}
+	return map[string]opener{"mem": openMem, "file": openFile, "s3": openS3}
 }
 
 // target is a store that can be opened.

@@ -68,10 +68,10 @@ func (r *Report) verdict() string {
 	switch {
 	case r.Mismatch != nil:
 		return "FAILED: the store gave wrong content"
+	case r.Fault != "":
+		return "FAILED: " + r.Fault
 	case r.Errors > 0:
 		return fmt.Sprintf("FAILED: %d operations failed", r.Errors)
-	case r.Incomplete:
-		return "FAILED: the run did not come to its end"
 	case len(r.Left) > 0:
 		return fmt.Sprintf("FAILED: %d objects left behind", len(r.Left))
 	}

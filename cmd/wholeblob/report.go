@@ -32,10 +32,10 @@ type Report struct {
 	Retries      Retries `json:"retries"`        // of the whole run
 	SleptSeconds float64 `json:"slept_s"`        // between attempts, added up over all operations
 
-	Incomplete bool      `json:"incomplete"`         // interrupted, out of time, or given up after errors
-	Failures   []Failure `json:"failures,omitempty"` // after a few, their phase is given up
-	Mismatch   *Mismatch `json:"mismatch,omitempty"` // what ended the run, if that was wrong content
-	Left       []string  `json:"left,omitempty"`     // keys that the clean-up could not delete
+	Fault    string    `json:"fault,omitempty"`    // why the run ended early or is not to be trusted
+	Failures []Failure `json:"failures,omitempty"` // after a few, their phase is given up
+	Mismatch *Mismatch `json:"mismatch,omitempty"` // what ended the run, if that was wrong content
+	Left     []string  `json:"left,omitempty"`     // keys that the clean-up could not delete
 }
 
 // Phase is one phase of one size.

@@ -83,6 +83,23 @@ func TestBenchFindsWhatAnS3ServerHasChanged(t *testing.T) {
 	}
 }
 
+func TestBenchOverFiles(t *testing.T) {
+	for _, params := range []string{"", "?nosync=true", "?nosync=true&restore=true&create=true"} {
+		dir := filepath.Join(t.TempDir(), "not there yet")
+		url := "file://" + strings.ReplaceAll(dir, " ", "%20")
+		o := runWith(t, t.Context(), stores(), "bench", url+params, "--json", "--sizes=0,4KiB,1MiB", "--count=5")
+		o.want(t, exitOK)
+		if r := parseReport(t, o); r.Store != "file" || r.URL != url {
+			t.Errorf("store %q at %q", r.Store, r.URL)
+		}
+		if found, err := filepath.Glob(filepath.Join(dir, "[^.]*")); err != nil || len(found) > 0 {
+			t.Errorf("left in the directory: %q, %v", found, err)
+		}
+	}
+	o := runWith(t, t.Context(), stores(), "bench", "file://"+t.TempDir()+"/missing?create=false")
+	o.want(t, exitFail, "opening file://", "missing")
+}
+
 func TestTheEmbeddedServerIsNamedAsSuch(t *testing.T) {
 	onlyThese(t, fakes3.Credentials{}) // it needs none of the machine's
 	args := []string{"bench", "--sizes=4KiB,9MiB", "--count=3"}

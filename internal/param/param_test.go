@@ -28,14 +28,22 @@ func TestParseSizeAcceptsExactlyTheDocumentedUnits(t *testing.T) {
 	bad := []string{
 		"", " ", "5mb", "5Mb", "5mib", "5MIB", "5M", "5K", "5kB", "5KIB", "5 MiB", " 5MiB", "5MiB ", "5MiB\n",
 		"-1", "+1", "-1MiB", "1e3", "1E3", "1.5", "1.5MiB", "1.5.2", "0x10", "1_000", "1,000", "MiB", "B",
-		"5MiBB", "5BMiB", "٣", "9223372036854775808", "8388608TiB", "99999999999999999999TiB", "infinite", "off",
+		"5MiBB", "5BMiB", "٣", "infinite", "off",
 	}
 	for _, s := range bad {
 		got, err := ParseSize(s)
 		if !errors.Is(err, blob.ErrInvalidOption) {
 			t.Errorf("ParseSize(%q) = %d, %v; want ErrInvalidOption", s, got, err)
-		} else if !strings.Contains(err.Error(), quote(s)) {
-			t.Errorf("ParseSize(%q): error does not name the value: %v", s, err)
+		} else if !strings.Contains(err.Error(), quote(s)) || !strings.Contains(err.Error(), sizeSyntax) {
+			t.Errorf("ParseSize(%q): error does not name the value and the syntax: %v", s, err)
+		}
+	}
+}
+
+func TestParseSizeRefusesWhatDoesNotFit(t *testing.T) {
+	for _, s := range []string{"9223372036854775808", "8388608TiB", "9223372036854775807KB", "99999999999999999999TiB"} {
+		if got, err := ParseSize(s); !errors.Is(err, blob.ErrInvalidOption) || !strings.Contains(err.Error(), "above 9223372036854775807 bytes") {
+			t.Errorf("ParseSize(%q) = %d, %v; want ErrInvalidOption and the limit", s, got, err)
 		}
 	}
 }

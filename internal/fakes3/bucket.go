@@ -3,6 +3,7 @@ package fakes3
 import (
 	"net/http"
 	"slices"
+	"strings"
 )
 
 // maxDocument bounds the XML documents of requests: a Complete of 10,000
@@ -49,7 +50,7 @@ func (c *call) listBuckets() (*response, *apiError) {
 		bs = append(bs, b)
 	}
 	c.s.mu.RUnlock()
-	slices.SortFunc(bs, func(a, b *bucket) int { return compare(a.name, b.name) })
+	slices.SortFunc(bs, func(a, b *bucket) int { return strings.Compare(a.name, b.name) })
 	d := newDoc("ListAllMyBucketsResult")
 	d.begin("Buckets")
 	for _, b := range bs {

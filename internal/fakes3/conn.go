@@ -11,6 +11,7 @@ import (
 	"math/big"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 )
@@ -22,7 +23,7 @@ type connTable struct {
 		sync.Mutex
 		conns map[net.Conn]*connInfo
 		next  int
-		empty sync.Cond
+		ended sync.Cond // told of every connection that ends
 	}
 }
 
@@ -34,7 +35,7 @@ type connInfo struct {
 
 func (t *connTable) init() {
 	t.mu.conns = make(map[net.Conn]*connInfo)
-	t.mu.empty.L = &t.mu
+	t.mu.ended.L = &t.mu
 }
 
 type connKey struct{}
@@ -69,16 +70,14 @@ func (t *connTable) step(c net.Conn, st http.ConnState) (end bool) {
 		t.drop(c)
 		return false
 	}
-	info.idle = st == http.StateIdle
+	info.idle = st == http.StateIdle || st == http.StateNew
 	return info.idle && info.doomed
 }
 
 // drop forgets c; the caller holds the lock.
 func (t *connTable) drop(c net.Conn) {
 	delete(t.mu.conns, c)
-	if len(t.mu.conns) == 0 {
-		t.mu.empty.Broadcast()
-	}
+	t.mu.ended.Broadcast()
 }
 
 // forget is called by the handler that hijacked c, as its last act.
@@ -94,15 +93,18 @@ func (t *connTable) open() int {
 	return len(t.mu.conns)
 }
 
-// closeIdle closes the idle connections and dooms the others: a client that
-// has just got its answer must find its connection closed, though the server
-// may not have come to call it idle.
+// closeIdle closes the idle connections, dooms the others, and waits until all
+// of them have ended: a client that has just got its answer must find its
+// connection closed, though the server may not have come to call it idle.
 func (t *connTable) closeIdle() {
-	for _, c := range t.list(func(info *connInfo) bool {
-		info.doomed = true
-		return info.idle
-	}) {
+	all := t.list(func(info *connInfo) bool { info.doomed = true; return true })
+	for _, c := range t.list(func(info *connInfo) bool { return info.idle }) {
 		_ = c.Close()
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for slices.ContainsFunc(all, func(c net.Conn) bool { return t.mu.conns[c] != nil }) {
+		t.mu.ended.Wait()
 	}
 }
 
@@ -129,7 +131,7 @@ func (t *connTable) wait() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for len(t.mu.conns) > 0 {
-		t.mu.empty.Wait()
+		t.mu.ended.Wait()
 	}
 }
 

@@ -40,7 +40,7 @@
 // A request goes through these steps; a fault acts at each in turn:
 //
 //	arrive, log  ->  latency  ->  signature  ->  match faults
-//	  ->  Before (end the connection)  ->  HoldBefore  ->  Reply without Commit
+//	  ->  Before (end the connection)  ->  Delay, HoldBefore  ->  Reply without Commit
 //	  ->  handle (commit)  ->  Then  ->  HoldAfter  ->  After (lost reply)
 //	  ->  Reply with Commit  ->  deform headers and body  ->  Cut
 //

@@ -30,6 +30,8 @@ type Fault struct {
 	// Before ends the connection before the request is handled. A body that
 	// was not read makes TCP reset even a clean close.
 	Before Ending
+	// Delay is slept before the request is handled. Zero: nothing.
+	Delay time.Duration
 	// HoldBefore and HoldAfter keep the request, before it is handled or with
 	// its answer ready, until Injected.Release or Server.Close.
 	HoldBefore, HoldAfter bool
@@ -223,6 +225,7 @@ type plan struct {
 	holdAfter     []*Injected
 	hit           []*Injected
 	then          []func()
+	delay         time.Duration
 	reply         *Reply
 	cut           *Cut
 }
@@ -256,6 +259,7 @@ func (p *plan) add(in *Injected, i int, shape *Shape) {
 	p.hit = append(p.hit, in)
 	over(&p.before, f.Before)
 	over(&p.after, f.After)
+	over(&p.delay, f.Delay)
 	if f.HoldBefore {
 		p.holdBefore = append(p.holdBefore, in)
 	}

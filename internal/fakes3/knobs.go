@@ -93,7 +93,8 @@ type Shape struct {
 	// IgnoreIfMatch and IgnoreIfNoneMatch act as if the header were absent.
 	IgnoreIfMatch, IgnoreIfNoneMatch bool
 
-	// List may change each page of a listing before it is sent. Nil: no change.
+	// List may change each page of a listing before it is sent; of listings
+	// other than ListObjectsV2 only Truncated and Token. Nil: no change.
 	List func(*Page)
 	// DeleteError names the error code of one key of DeleteObjects, "" to
 	// delete it. Nil: no key fails.
@@ -153,7 +154,8 @@ func UnquotedETag(etag string) string { return etag[1 : len(etag)-1] }
 // Page is one page of ListObjectsV2, ListObjectVersions, ListParts or
 // ListMultipartUploads on its way out.
 type Page struct {
-	Keys     []string // as they will be sent; entries may be removed only
+	// Keys may be removed, repeated and put in another order.
+	Keys     []string
 	Prefixes []string
 	// Truncated and Token are IsTruncated and the next marker.
 	Truncated bool

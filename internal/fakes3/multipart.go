@@ -11,8 +11,6 @@ import (
 	"time"
 )
 
-func compare(a, b string) int { return cmp.Compare(a, b) }
-
 // upload is a multipart upload in progress.
 type upload struct {
 	id        string
@@ -251,7 +249,7 @@ func (c *call) checkSizes(parts []*storedPart) *apiError {
 		n, last := int64(len(p.data)), i == len(parts)-1
 		if !last && n < c.s.opts.MinPartSize {
 			return fail(http.StatusBadRequest, "EntityTooSmall", "Your proposed upload is smaller than the minimum allowed size").
-				elem("PartNumber", itoa(p.number)).elem("ProposedSize", size(n)).elem("MinSizeAllowed", size(c.s.opts.MinPartSize))
+				elem("PartNumber", itoa(p.number)).elem("ProposedSize", itoa64(n)).elem("MinSizeAllowed", itoa64(c.s.opts.MinPartSize))
 		}
 		first := int64(len(parts[0].data))
 		if c.knobs.EqualParts && (!last && n != first || last && n > first) {
@@ -276,7 +274,7 @@ func (c *call) assemble(u *upload, parts []*storedPart) (*version, *apiError) {
 	}
 	v.fill(data)
 	v.etag = c.s.etagOfParts(parts)
-	if want := c.Header.Get("x-amz-mp-object-size"); want != "" && want != size(v.size) {
+	if want := c.Header.Get("x-amz-mp-object-size"); want != "" && want != itoa64(v.size) {
 		return nil, errRequest("The provided 'x-amz-mp-object-size' header value %s does not match what was computed: %d", want, v.size)
 	}
 	return &v, c.sumParts(u, &v, parts)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"sync"
 )
@@ -285,5 +284,3 @@ func (c *call) copySource() (*version, *apiError) {
 	}
 	return v, nil
 }
-
-func size(n int64) string { return strconv.FormatInt(n, 10) }

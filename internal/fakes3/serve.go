@@ -73,6 +73,7 @@ func (c *call) run(w http.ResponseWriter, id string) {
 		c.end(w, p.before, p.hit)
 		return
 	}
+	c.sleep(p.delay)
 	for _, in := range p.holdBefore {
 		in.reach()
 		c.hold(in)

@@ -252,9 +252,11 @@ func (s *Server) OpenConns() int { return s.conns.open() }
 // InFlight is the number of requests being served now, held ones included.
 func (s *Server) InFlight() int { return int(s.inflight.Load()) }
 
-// CloseIdleConns ends every connection that is open now as soon as no request
-// runs on it, as a server or a middlebox does with a connection it thinks
-// nobody uses.
+// CloseIdleConns closes every connection that is open now as soon as no
+// request runs on it, as a server or a middlebox does with a connection it
+// thinks nobody uses, and returns when all have ended. It waits for requests
+// that are being served, so it must not be called where only its caller can
+// release them.
 func (s *Server) CloseIdleConns() { s.conns.closeIdle() }
 
 // Set changes the steady traits of the server. Requests that have begun keep

@@ -110,8 +110,11 @@ func TestConnectionsAreCountedAndClosed(t *testing.T) {
 			t.Errorf("connections %d and %d", e[0].Conn, e[2].Conn)
 		}
 		r.s.CloseIdleConns()
-		// A client with a pooled connection that ended may or may not notice
-		// before it writes; a GET is sent again by net/http in both cases.
+		if n := r.s.OpenConns(); n != 0 {
+			t.Errorf("%d connections open after closing the idle ones", n)
+		}
+		// A client may or may not notice before it writes; a GET is sent again
+		// by net/http in both cases.
 		r.expect(r.do("GET", "/bucket/k", ""), want{status: 200, body: "x"})
 		if e := r.s.Log(); e[3].Conn == e[2].Conn {
 			t.Error("the idle connection was not closed")

@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-func itoa(n int) string { return strconv.Itoa(n) }
+func itoa(n int) string     { return strconv.Itoa(n) }
+func itoa64(n int64) string { return strconv.FormatInt(n, 10) }
 
 // rope is content in pieces, so that a multipart object is its parts' bytes
 // without a copy. Its bytes never change.

@@ -60,6 +60,7 @@ func (s *Store) tooLarge() error {
 func (s *Store) stage(ctx context.Context, name string, src blob.Source, h *header) (guard file, err error) {
 	f, err := s.temp.Create(name)
 	if err != nil {
+		s.discard(name) // a network file system may have made it
 		return nil, err
 	}
 	defer func() {

@@ -1,0 +1,165 @@
+package fileblob
+
+import (
+	"testing"
+
+	"github.com/wholeblob/wholeblob/blob"
+)
+
+func set(t testing.TB, s blob.Blob, key, content string) blob.Info {
+	t.Helper()
+	info, err := s.Set(t.Context(), key, blob.Bytes([]byte(content)), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info
+}
+
+func get(t testing.TB, s blob.Blob, key string) string {
+	t.Helper()
+	o, err := s.Get(t.Context(), key, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(o.Data)
+}
+
+func remove(t testing.TB, s blob.Blob, key string) {
+	t.Helper()
+	if err := s.Delete(t.Context(), key, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The order in which a crash cannot hurt: nothing gets its name before it is whole and on disk, and nothing
+// is reported before its name is. (neondatabase/neon #1744)
+func TestSetSyncsFileThenDirectoryThenNewParents(t *testing.T) {
+	s, p := probedStore(t, t.TempDir(), Options{})
+	set(t, s, "a/b/k", "content")
+	equalLines(t, p.trace(), []string{
+		"create .wholeblob/tmp/TEMP",
+		"openlock .wholeblob/tmp/TEMP",
+		"lock .wholeblob/tmp/TEMP",
+		"write .wholeblob/tmp/TEMP",
+		"write .wholeblob/tmp/TEMP",
+		"stat .wholeblob/tmp/TEMP",
+		"fsync .wholeblob/tmp/TEMP",
+		"close .wholeblob/tmp/TEMP",
+		"openlock " + lockOf("a/b/k"),
+		"lock " + lockOf("a/b/k"),
+		"opendir a",
+		"mkdir a",
+		"opendir a",
+		"mkdir a/b",
+		"opendir a/b",
+		"rename .wholeblob/tmp/TEMP a/b/k@",
+		"unlock " + lockOf("a/b/k"),
+		"fsync a/b/",
+		"stat a/b/",
+		"fsync a/",
+		"fsync /",
+		"close .wholeblob/tmp/TEMP",
+	})
+	p.reset(nil)
+	set(t, s, "a/b/j", "content")
+	equalLines(t, grep(p.trace(), "fsync", "mkdir"), []string{"fsync .wholeblob/tmp/TEMP", "fsync a/b/"})
+}
+
+// Another process may have made the directory a moment ago and die before it syncs the one above.
+func TestSetSyncsTheParentsOfADirectoryThatSomeoneElseMade(t *testing.T) {
+	dir := t.TempDir()
+	s, p := probedStore(t, dir, Options{})
+	other := open(t, dir, Options{NoSync: true})
+	set(t, other, "a/b/other", "")
+	p.reset(nil)
+	set(t, s, "a/b/k", "")
+	equalLines(t, grep(p.trace(), "fsync", "mkdir"),
+		[]string{"fsync .wholeblob/tmp/TEMP", "fsync a/b/", "fsync a/", "fsync /"})
+
+	// Pruned and made again behind our back: what was synced before is another directory.
+	remove(t, other, "a/b/k")
+	remove(t, other, "a/b/other")
+	set(t, other, "a/b/other", "")
+	p.reset(nil)
+	set(t, s, "a/b/k", "")
+	equalLines(t, grep(p.trace(), "fsync", "mkdir"),
+		[]string{"fsync .wholeblob/tmp/TEMP", "fsync a/b/", "fsync a/", "fsync /"})
+}
+
+func TestDeleteSyncsTheDirectoryAndWhatItPrunes(t *testing.T) {
+	s, p := probedStore(t, t.TempDir(), Options{})
+	set(t, s, "a/b/k", "")
+	set(t, s, "a/b/j", "")
+	p.reset(nil)
+	remove(t, s, "a/b/k")
+	equalLines(t, grep(p.trace(), "remove", "fsync", "rmdir"), []string{"remove a/b/k@", "fsync a/b/", "rmdir a/b"})
+	p.reset(nil)
+	remove(t, s, "a/b/j")
+	equalLines(t, grep(p.trace(), "remove", "fsync", "rmdir"),
+		[]string{"remove a/b/j@", "fsync a/b/", "rmdir a/b", "rmdir a", "fsync /"})
+	// Gone already, but perhaps not yet on disk.
+	p.reset(nil)
+	remove(t, s, "a/b/j")
+	equalLines(t, grep(p.trace(), "remove", "fsync", "rmdir"), []string{"fsync /"})
+}
+
+func TestDeleteAllSyncsEachDirectoryOnce(t *testing.T) {
+	s, p := probedStore(t, t.TempDir(), Options{})
+	keys := []string{"a/1", "a/2", "a/3", "a/missing"}
+	for _, key := range keys[:3] {
+		set(t, s, key, "")
+	}
+	set(t, s, "a/stays", "")
+	p.reset(nil)
+	if err := s.DeleteAll(t.Context(), keys); err != nil {
+		t.Fatal(err)
+	}
+	equalLines(t, grep(p.trace(), "fsync"), []string{"fsync a/"})
+}
+
+func TestRestoreKeepsAndSyncs(t *testing.T) {
+	s, p := probedStore(t, t.TempDir(), Options{Restore: true})
+	set(t, s, "a/k", "one")
+	p.reset(nil)
+	remove(t, s, "a/k")
+	trash := ".wholeblob/trash/" + trashName("a/k")
+	equalLines(t, grep(p.trace(), "rename", "remove", "fsync", "rmdir"), []string{
+		"rename a/k@ " + trash, "fsync .wholeblob/trash/", "fsync a/", "rmdir a", "fsync /"})
+	p.reset(nil)
+	if _, err := s.Restore(t.Context(), "a/k"); err != nil {
+		t.Fatal(err)
+	}
+	equalLines(t, grep(p.trace(), "rename", "mkdir", "fsync"), []string{
+		"mkdir a", "rename " + trash + " a/k@", "fsync a/", "fsync /", "fsync .wholeblob/trash/"})
+}
+
+func TestNoSyncSyncsNothing(t *testing.T) {
+	s, p := probedStore(t, t.TempDir(), Options{NoSync: true, Restore: true})
+	set(t, s, "a/k", "")
+	remove(t, s, "a/k")
+	if _, err := s.Restore(t.Context(), "a/k"); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.DeleteAll(t.Context(), []string{"a/k"}); err != nil {
+		t.Fatal(err)
+	}
+	equalLines(t, grep(p.trace(), "fsync"), nil)
+}
+
+// Of many directories only so many are remembered; none stays open after Close.
+func TestRememberedDirectoriesAreBoundedAndClosed(t *testing.T) {
+	s, p := probedStore(t, t.TempDir(), Options{})
+	before := p.openPaths()
+	for i := range maxDurable + 10 {
+		set(t, s, string(rune('a'+i%26))+string(rune('a'+i/26))+"/k", "")
+	}
+	if n := p.openPaths() - before; n > maxDurable+stripes {
+		t.Errorf("%d files and directories are open", n)
+	}
+	if err := s.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n := p.openPaths(); n != 0 {
+		t.Errorf("%d files and directories are open after Close: %v", n, p.open)
+	}
+}

@@ -234,6 +234,32 @@ func TestHeldRequests(t *testing.T) {
 	}
 }
 
+func TestWaitingForSeveralHeldRequests(t *testing.T) {
+	for _, fault := range []fakes3.Fault{{HoldBefore: true, Times: -1}, {HoldAfter: true, Times: -1}} {
+		r := startRaw(t, fakes3.Options{})
+		in := r.s.Inject(fault)
+		done := make(chan reply)
+		for i := range 3 {
+			go func() { done <- r.do("PUT", fmt.Sprintf("/bucket/%d", i), "x") }()
+		}
+		if err := in.WaitFor(t.Context(), 3); err != nil {
+			t.Fatal(err)
+		}
+		if n := r.s.InFlight(); n != 3 || in.Hits() != 3 || in.Seen() != 3 {
+			t.Errorf("%d in flight, %d hits, %d seen, want 3", n, in.Hits(), in.Seen())
+		}
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := in.WaitFor(ended, 4); err == nil {
+			t.Error("a fourth request was waited for with success")
+		}
+		in.Remove()
+		for range 3 {
+			r.expect(<-done, want{status: 200})
+		}
+	}
+}
+
 func TestSwapAfterARequest(t *testing.T) {
 	r := startRaw(t, fakes3.Options{})
 	r.s.PutObject("bucket", "k", [][]byte{[]byte("old")}, nil)

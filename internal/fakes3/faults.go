@@ -1,6 +1,7 @@
 package fakes3
 
 import (
+	"context"
 	"net/http"
 	"strconv"
 	"sync"
@@ -125,10 +126,15 @@ type Injected struct {
 	list    *faultList
 	seen    int // matching requests so far, under the list's lock
 	hits    int
-	reached chan struct{}
 	gate    chan struct{}
-	first   sync.Once
 	release sync.Once
+
+	mu struct {
+		sync.Mutex
+		arrived int
+		next    chan struct{} // closed at the next arrival
+		reached chan struct{} // closed at the first
+	}
 }
 
 // Inject puts a fault in force, beside those there are. Faults that hit the
@@ -140,7 +146,8 @@ func (s *Server) Inject(f Fault) *Injected {
 	if f.Times == 0 {
 		f.Times = max(1, len(f.Replies))
 	}
-	in := &Injected{fault: f, list: &s.faults, reached: make(chan struct{}), gate: make(chan struct{})}
+	in := &Injected{fault: f, list: &s.faults, gate: make(chan struct{})}
+	in.mu.next, in.mu.reached = make(chan struct{}), make(chan struct{})
 	s.faults.add(in)
 	return in
 }
@@ -169,7 +176,25 @@ func (in *Injected) Seen() int {
 // Reached is closed when the first request has come to the fault: for
 // HoldBefore and Before that is before it is handled, for the others after it
 // was handled (and committed).
-func (in *Injected) Reached() <-chan struct{} { return in.reached }
+func (in *Injected) Reached() <-chan struct{} { return in.mu.reached }
+
+// WaitFor waits until n requests have come to the fault, as Reached does for
+// one.
+func (in *Injected) WaitFor(ctx context.Context, n int) error {
+	for {
+		in.mu.Lock()
+		arrived, next := in.mu.arrived, in.mu.next
+		in.mu.Unlock()
+		if arrived >= n {
+			return nil
+		}
+		select {
+		case <-next:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
 
 // Release lets every request go that the fault holds or will hold.
 func (in *Injected) Release() { in.release.Do(func() { close(in.gate) }) }
@@ -180,7 +205,15 @@ func (in *Injected) Remove() {
 	in.Release()
 }
 
-func (in *Injected) reach() { in.first.Do(func() { close(in.reached) }) }
+func (in *Injected) reach() {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.mu.arrived++; in.mu.arrived == 1 {
+		close(in.mu.reached)
+	}
+	close(in.mu.next)
+	in.mu.next = make(chan struct{})
+}
 
 type faultList struct {
 	n  atomic.Int32 // spares the lock where there are none

@@ -69,15 +69,13 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 func (c *call) run(w http.ResponseWriter, id string) {
 	p := c.s.faults.match(c.Request, &c.shape)
 	if p.before != 0 {
-		p.reachAll()
+		p.reach(func(*Fault) bool { return true })
 		c.end(w, p.before, p.hit)
 		return
 	}
 	c.sleep(p.delay)
-	for _, in := range p.holdBefore {
-		in.reach()
-		c.hold(in)
-	}
+	p.reach(func(f *Fault) bool { return f.HoldBefore })
+	c.hold(p.holdBefore)
 	var resp *response
 	if p.reply == nil || p.reply.Commit {
 		var err *apiError
@@ -91,10 +89,8 @@ func (c *call) run(w http.ResponseWriter, id string) {
 	for _, then := range p.then {
 		then()
 	}
-	p.reachAll()
-	for _, in := range p.holdAfter {
-		c.hold(in)
-	}
+	p.reach(func(f *Fault) bool { return !f.HoldBefore })
+	c.hold(p.holdAfter)
 	if p.after != 0 {
 		c.end(w, p.after, p.hit)
 		return
@@ -105,16 +101,22 @@ func (c *call) run(w http.ResponseWriter, id string) {
 	c.send(w, resp, id, p)
 }
 
-func (p *plan) reachAll() {
+// reach tells those who wait for a fault that a request has come to it.
+func (p *plan) reach(which func(*Fault) bool) {
 	for _, in := range p.hit {
-		in.reach()
+		if which(&in.fault) {
+			in.reach()
+		}
 	}
 }
 
-func (c *call) hold(in *Injected) {
-	select {
-	case <-in.gate:
-	case <-c.s.closing:
+// hold waits until every one of these faults has been released.
+func (c *call) hold(by []*Injected) {
+	for _, in := range by {
+		select {
+		case <-in.gate:
+		case <-c.s.closing:
+		}
 	}
 }
 

@@ -36,6 +36,22 @@ func TestVirtualHostedBuckets(t *testing.T) {
 	}
 }
 
+// TestSDKSendsTrailersOverTLS: else the conformance checks over TLS would say
+// nothing about aws-chunked bodies.
+func TestSDKSendsTrailersOverTLS(t *testing.T) {
+	for _, tls := range []bool{false, true} {
+		s := start(t, fakes3.Options{TLS: tls})
+		f := &conf{Context: t.Context(), c: sdkClient(t, s), bucket: "bucket"}
+		if _, err := f.put("k", []byte("data")); err != nil {
+			t.Fatal(err)
+		}
+		e := s.Log()[0]
+		if trailer := e.Header.Get("x-amz-trailer") != ""; trailer != tls || e.BodyLen != 4 {
+			t.Errorf("TLS %v: trailer %v, %d bytes", tls, trailer, e.BodyLen)
+		}
+	}
+}
+
 func TestLogIsTheSameEveryTime(t *testing.T) {
 	const wantLog = `PutObject k 4B -> 200
 PutObject k 4B If-None-Match=* -> 412

@@ -127,3 +127,13 @@ func TestObjectsThatNoClientCouldUpload(t *testing.T) {
 		t.Errorf("huge part came back as %d bytes", len(got.body))
 	}
 }
+
+func TestEmptyObjectsHaveNoRanges(t *testing.T) {
+	r := startRaw(t, fakes3.Options{})
+	r.s.PutObject("bucket", "k", nil, nil)
+	whole := want{status: 200, header: map[string]string{"Content-Length": "0", "Content-Range": ""}}
+	r.expect(r.do("GET", "/bucket/k", ""), whole)
+	r.expect(r.do("GET", "/bucket/k?partNumber=1", ""), whole)
+	r.expect(r.do("GET", "/bucket/k", "", "Range", "bytes=-5"), whole)
+	r.expect(r.do("GET", "/bucket/k", "", "Range", "bytes=0-"), want{status: 416, header: map[string]string{"Content-Range": "bytes */0"}})
+}

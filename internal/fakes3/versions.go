@@ -2,6 +2,7 @@ package fakes3
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -115,63 +116,86 @@ func (c *call) listVersions() (*response, *apiError) {
 	if err != nil {
 		return nil, err
 	}
-	after, afterID := c.Query.Get("key-marker"), c.Query.Get("version-id-marker")
 	d := newDoc("ListVersionsResult")
+	w := &versionWalk{c: c, q: q, d: d, after: c.Query.Get("key-marker"), afterID: c.Query.Get("version-id-marker")}
 	d.text("Name", c.Bucket)
 	d.text("Prefix", q.enc(q.prefix))
-	d.text("KeyMarker", q.enc(after))
-	d.text("VersionIdMarker", afterID)
-	d.number("MaxKeys", int64(q.limit))
+	d.text("KeyMarker", q.enc(w.after))
+	d.text("VersionIdMarker", w.afterID)
+	d.number("MaxKeys", int64(q.asked))
 	d.some("Delimiter", q.enc(q.delimiter))
 	d.some("EncodingType", q.encoding)
-
-	page := Page{Asked: after}
-	var nextID string
-	count, group := 0, ""
-	started := afterID == "" // within the marker's own key
-walk:
 	for _, key := range c.names() {
-		if !strings.HasPrefix(key, q.prefix) || c.order(key, after) < 0 || key == after && afterID == "" && after != "" {
-			continue
-		}
-		vs := c.b.all(key)
-		if p, ok := q.group(key); ok && len(vs) > 0 {
-			if p == group || p == after {
-				continue
-			}
-			if count == q.limit {
-				page.Truncated = true
-				break
-			}
-			group = p
-			page.Prefixes = append(page.Prefixes, p)
-			page.Token, nextID = p, ""
-			count++
-			continue
-		}
-		for i, v := range vs {
-			if key == after && !started {
-				started = v.id == afterID
-				continue
-			}
-			if count == q.limit {
-				page.Truncated = true
-				break walk
-			}
-			c.versionEntry(d, q, v, i == 0)
-			page.Token, nextID = key, v.id
-			count++
+		if !w.visit(key) {
+			w.page.Truncated = true
+			break
 		}
 	}
-	if !page.Truncated {
-		page.Token, nextID = "", ""
+	if !w.page.Truncated {
+		w.page.Token, w.nextID = "", ""
 	}
-	c.shape.page(&page)
-	q.prefixes(d, page.Prefixes)
-	d.flag("IsTruncated", page.Truncated)
-	d.some("NextKeyMarker", q.enc(page.Token))
-	d.some("NextVersionIdMarker", nextID)
+	w.page.Asked, w.page.Here = w.after, w.after
+	c.shape.page(&w.page)
+	q.prefixes(d, w.page.Prefixes)
+	d.flag("IsTruncated", w.page.Truncated)
+	d.some("NextKeyMarker", q.enc(w.page.Token))
+	d.some("NextVersionIdMarker", w.nextID)
 	return docResponse(d), nil
+}
+
+// versionWalk collects one page of versions.
+type versionWalk struct {
+	c              *call
+	q              *listQuery
+	d              *xmlDoc
+	after, afterID string // the markers: begin behind this version of this key
+	page           Page
+	nextID         string
+	count          int
+}
+
+// visit adds what key has to the page; false means that the page is full.
+func (w *versionWalk) visit(key string) bool {
+	if !strings.HasPrefix(key, w.q.prefix) || w.c.order(key, w.after) < 0 {
+		return true
+	}
+	vs := w.c.b.all(key)
+	if len(vs) == 0 {
+		return true
+	}
+	if p, ok := w.q.group(key); ok {
+		return w.addPrefix(p)
+	}
+	newest := vs[0]
+	if key == w.after {
+		i := slices.IndexFunc(vs, func(v *version) bool { return v.id == w.afterID })
+		if i < 0 {
+			return true // no version marker: behind the whole key
+		}
+		vs = vs[i+1:]
+	}
+	for _, v := range vs {
+		if w.count == w.q.limit {
+			return false
+		}
+		w.c.versionEntry(w.d, w.q, v, v == newest)
+		w.page.Token, w.nextID = key, v.id
+		w.count++
+	}
+	return true
+}
+
+func (w *versionWalk) addPrefix(p string) bool {
+	if n := len(w.page.Prefixes); p == w.after || n > 0 && w.page.Prefixes[n-1] == p {
+		return true
+	}
+	if w.count == w.q.limit {
+		return false
+	}
+	w.page.Prefixes = append(w.page.Prefixes, p)
+	w.page.Token, w.nextID = p, ""
+	w.count++
+	return true
 }
 
 func (c *call) versionEntry(d *xmlDoc, q *listQuery, v *version, latest bool) {

@@ -42,6 +42,8 @@ func kindOf(err error) error {
 		return kind
 	case isRefusal(err):
 		return blob.ErrPermission
+	case errors.Is(err, syscall.EFBIG): // the file system's limit, or the process's
+		return blob.ErrTooLarge
 	}
 	return blob.ErrUnavailable
 }

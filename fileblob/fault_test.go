@@ -97,6 +97,7 @@ func TestEveryFailingCallIsReportedAndLeavesAWholeState(t *testing.T) {
 				continue // treated like ENOSPC
 			}
 			t.Run(fmt.Sprintf("%s/%v/after=%v", op.name, fault.errno, fault.after), func(t *testing.T) {
+				t.Parallel()
 				i := 0
 				for failCall(t, op, i, fault.errno, fault.after) {
 					i++

@@ -13,6 +13,16 @@ import (
 	"github.com/wholeblob/wholeblob/blob"
 )
 
+func write(t *testing.T, path, content string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestNewRefusesADirectoryThatIsNoStore(t *testing.T) {
 	empty := t.TempDir() // as a mount point whose volume is not mounted
 	full := t.TempDir()

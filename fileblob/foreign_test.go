@@ -13,16 +13,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func write(t *testing.T, path, content string) {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(content), 0o666); err != nil {
-		t.Fatal(err)
-	}
-}
-
 func noKey(t *testing.T, s *Store, key string) {
 	t.Helper()
 	if _, err := s.Get(t.Context(), key, nil); !errors.Is(err, blob.ErrNotFound) {

@@ -27,7 +27,7 @@ func BenchmarkServer(b *testing.B) {
 					if method == "PUT" {
 						body = bytes.NewReader(data)
 					}
-					req, err := http.NewRequest(method, s.URL()+"/bucket/k", body)
+					req, err := http.NewRequestWithContext(b.Context(), method, s.URL()+"/bucket/k", body)
 					if err != nil {
 						b.Fatal(err)
 					}
@@ -40,7 +40,7 @@ func BenchmarkServer(b *testing.B) {
 							b.Fatal(err)
 						}
 					}
-					if err := resp.Body.Close(); err != nil || resp.StatusCode != 200 {
+					if err := resp.Body.Close(); err != nil || resp.StatusCode != http.StatusOK {
 						b.Fatal(resp.Status, err)
 					}
 				}

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"errors"
 	"hash"
 	"io"
 	"net/http"
@@ -171,7 +172,7 @@ func readFramed(r *bufio.Reader, data []byte, seen func([]byte)) (map[string]str
 	trailer := map[string]string{}
 	for {
 		line, err := readLine(r)
-		if err == io.EOF || err == nil && line == "" {
+		if errors.Is(err, io.EOF) || err == nil && line == "" {
 			return trailer, nil
 		}
 		if err != nil {

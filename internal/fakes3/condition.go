@@ -157,38 +157,40 @@ func (c *call) deform(sp span, total int64) span {
 func parseRange(value string, size int64) (span, *apiError) {
 	whole := span{n: size}
 	spec, ok := strings.CutPrefix(value, "bytes=")
-	if !ok || strings.Contains(spec, ",") {
+	from, to, dash := strings.Cut(strings.TrimSpace(spec), "-")
+	switch {
+	case !ok || !dash || strings.Contains(spec, ","):
 		return whole, nil
+	case from == "":
+		return suffixRange(to, size)
 	}
-	from, to, ok := strings.Cut(strings.TrimSpace(spec), "-")
+	first, ok := number(from)
 	if !ok {
 		return whole, nil
 	}
-	if from == "" {
-		return suffixRange(to, size)
-	}
-	first, err := strconv.ParseUint(from, 10, 63)
-	if err != nil {
-		return whole, nil
-	}
-	last := uint64(max(size-1, 0))
+	last := size - 1
 	if to != "" {
-		l, err := strconv.ParseUint(to, 10, 63)
-		if err != nil || l < first {
+		l, ok := number(to)
+		if !ok || l < first {
 			return whole, nil
 		}
 		last = min(l, last)
 	}
-	if first >= uint64(size) {
+	if first >= size {
 		return whole, errRange(value, size)
 	}
-	return span{off: int64(first), n: int64(last-first) + 1, partial: true}, nil
+	return span{off: first, n: last - first + 1, partial: true}, nil
+}
+
+func number(digits string) (int64, bool) {
+	n, err := strconv.ParseUint(digits, 10, 63) // unlike ParseInt it takes no sign
+	return int64(n), err == nil
 }
 
 func suffixRange(count string, size int64) (span, *apiError) {
-	n, err := strconv.ParseUint(count, 10, 63)
+	n, ok := number(count)
 	switch {
-	case err != nil:
+	case !ok:
 		return span{n: size}, nil
 	case n == 0:
 		return span{}, errRange("bytes=-0", size)
@@ -196,8 +198,8 @@ func suffixRange(count string, size int64) (span, *apiError) {
 		// AWS answers 200 here, not 416 (apache/arrow-rs-object-store #846).
 		return span{}, nil
 	}
-	k := min(int64(n), size)
-	return span{off: size - k, n: k, partial: true}, nil
+	n = min(n, size)
+	return span{off: size - n, n: n, partial: true}, nil
 }
 
 func errRange(asked string, size int64) *apiError {

@@ -9,12 +9,12 @@ import (
 
 var conditionChecks = []check{
 	{"if-none-match-star-on-absent", func(f *conf) error {
-		_, err := f.put("k", []byte("1"), ifNone("*"))
+		_, err := f.put("k", []byte("1"), ifAbsent)
 		return all(err, f.holds("k", []byte("1")))
 	}},
 	{"if-none-match-star-on-present", func(f *conf) error {
 		_, err := f.put("k", []byte("1"))
-		_, perr := f.put("k", []byte("2"), ifNone("*"))
+		_, perr := f.put("k", []byte("2"), ifAbsent)
 		return all(err, refused(perr, 412, "PreconditionFailed"), f.holds("k", []byte("1")))
 	}},
 	{"if-match-right", func(f *conf) error {
@@ -83,7 +83,7 @@ var conditionChecks = []check{
 		won := make(chan error, racers)
 		for i := range racers {
 			go func() {
-				_, err := f.put("k", []byte{byte(i)}, ifNone("*"))
+				_, err := f.put("k", []byte{byte(i)}, ifAbsent)
 				won <- err
 			}()
 		}
@@ -101,9 +101,7 @@ var conditionChecks = []check{
 	}},
 }
 
-func ifNone(v string) func(*s3.PutObjectInput) {
-	return func(in *s3.PutObjectInput) { in.IfNoneMatch = &v }
-}
+func ifAbsent(in *s3.PutObjectInput) { in.IfNoneMatch = aws.String("*") }
 
 func ifMatch(v string) func(*s3.PutObjectInput) {
 	return func(in *s3.PutObjectInput) { in.IfMatch = &v }

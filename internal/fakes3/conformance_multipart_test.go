@@ -316,6 +316,7 @@ var multipartChecks = []check{
 // pagedUploads lists three uploads of two keys in pages of limit (0: one page).
 func (f *conf) pagedUploads(limit int32) error {
 	var want []string
+	var begun []*mpu
 	for _, name := range []string{"a", "a", "b"} {
 		g := *f
 		g.prefix += name
@@ -323,9 +324,14 @@ func (f *conf) pagedUploads(limit int32) error {
 		if err != nil {
 			return err
 		}
-		defer func() { _ = m.abort() }() // only tidies up
+		begun = append(begun, m)
 		want = append(want, *m.id)
 	}
+	defer func() {
+		for _, m := range begun {
+			_ = m.abort() // only tidies up
+		}
+	}()
 	var have []string
 	in := &s3.ListMultipartUploadsInput{Bucket: &f.bucket, Prefix: &f.prefix}
 	if limit > 0 {

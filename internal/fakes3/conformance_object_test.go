@@ -21,7 +21,12 @@ var objectChecks = []check{
 	{"overwrite", func(f *conf) error {
 		_, err1 := f.put("k", []byte("one"))
 		_, err2 := f.put("k", []byte("second"))
-		return all(err1, err2, f.holds("k", []byte("second")))
+		if err := all(err1, err2, f.holds("k", []byte("second"))); err != nil {
+			return err
+		}
+		_, derr := f.del("k")
+		_, gerr := f.get("k")
+		return all(derr, refused(gerr, 404, "NoSuchKey"))
 	}},
 	{"zero-bytes", func(f *conf) error {
 		_, err := f.put("k", nil)

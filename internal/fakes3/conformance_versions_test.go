@@ -122,7 +122,7 @@ var versionChecks = []check{
 	versionCheck("create-over-a-marker", func(f *conf) error {
 		_, err1 := f.put("k", []byte("1"))
 		_, err2 := f.del("k")
-		_, err3 := f.put("k", []byte("2"), ifNone("*"))
+		_, err3 := f.put("k", []byte("2"), ifAbsent)
 		return all(err1, err2, err3, f.holds("k", []byte("2")))
 	}),
 	versionCheck("version-deleted-for-good", func(f *conf) error {

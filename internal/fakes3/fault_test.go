@@ -174,7 +174,7 @@ func TestSilenceEnds(t *testing.T) {
 				defer cancel()
 				done := make(chan reply)
 				go func() {
-					req, _ := http.NewRequestWithContext(ctx, "GET", r.s.URL()+"/bucket/k", nil)
+					req, _ := http.NewRequestWithContext(ctx, http.MethodGet, r.s.URL()+"/bucket/k", nil)
 					resp, err := r.c.Do(req)
 					if err == nil {
 						_, err = resp.Body.Read(make([]byte, 100))
@@ -278,10 +278,10 @@ func TestCompleteThatAnswers200AndFails(t *testing.T) {
 	r := startRaw(t, fakes3.Options{})
 	r.s.Inject(fakes3.Fault{Op: "CompleteMultipartUpload", Cut: &fakes3.Cut{At: 40}, Shape: fakes3.Shape{Length: fakes3.CloseDelimited}})
 	id := r.upload("k", "data")
-	got := r.complete("k", id, 1)
+	got := r.complete(id, 1)
 	r.expect(got, want{status: 200})
 	if len(got.body) != 40 {
 		t.Errorf("%d bytes of XML, want 40", len(got.body))
 	}
-	r.expect(r.complete("k", id, 1), want{status: 200, inBody: "CompleteMultipartUploadResult"})
+	r.expect(r.complete(id, 1), want{status: 200, inBody: "CompleteMultipartUploadResult"})
 }

@@ -114,7 +114,8 @@ const (
 	CloseDelimited
 )
 
-// Values for Shape.ContentRange.
+// RangeEarly is a value for Shape.ContentRange, like those that follow: it says
+// that the body begins one byte earlier than it does.
 func RangeEarly(first, last, total int64) string {
 	return fmt.Sprintf("bytes %d-%d/%d", max(first-1, 0), last-1, total)
 }

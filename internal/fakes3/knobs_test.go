@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"encoding/xml"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"unicode/utf16"
 
@@ -27,8 +29,8 @@ func (r *raw) upload(key string, parts ...string) (id string) {
 	return out.ID
 }
 
-// complete finishes an upload of n parts; it takes the ETags from ListParts.
-func (r *raw) complete(key, id string, n int) reply {
+// complete finishes an upload of "k" in n parts; it takes the ETags from ListParts.
+func (r *raw) complete(id string, n int) reply {
 	r.t.Helper()
 	var out struct {
 		Part []struct {
@@ -36,8 +38,8 @@ func (r *raw) complete(key, id string, n int) reply {
 			ETag       string
 		}
 	}
-	list := r.do("GET", "/bucket/"+key+"?uploadId="+id, "")
-	if list.StatusCode == 200 {
+	list := r.do("GET", "/bucket/k?uploadId="+id, "")
+	if list.StatusCode == http.StatusOK {
 		if err := xml.Unmarshal([]byte(list.body), &out); err != nil {
 			r.t.Fatal(err)
 		}
@@ -55,7 +57,7 @@ func (r *raw) complete(key, id string, n int) reply {
 		fmt.Fprintf(&b, "<Part><PartNumber>%d</PartNumber><ETag>%s</ETag></Part>", p.PartNumber, p.ETag)
 	}
 	b.WriteString("</CompleteMultipartUpload>")
-	return r.do("POST", "/bucket/"+key+"?uploadId="+id, b.String())
+	return r.do("POST", "/bucket/k?uploadId="+id, b.String())
 }
 
 func TestPartRules(t *testing.T) {
@@ -77,7 +79,7 @@ func TestPartRules(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := startRaw(t, tc.opts)
 			id := r.upload("k", tc.parts...)
-			r.expect(r.complete("k", id, len(tc.parts)), tc.want)
+			r.expect(r.complete(id, len(tc.parts)), tc.want)
 			o, stored := r.s.Object("bucket", "k")
 			if stored != (tc.want.status == 200) || stored && string(o.Bytes()) != strings.Join(tc.parts, "") {
 				t.Errorf("stored: %v", stored)
@@ -101,10 +103,32 @@ func TestMostParts(t *testing.T) {
 func TestForgottenUploads(t *testing.T) {
 	r := startRaw(t, fakes3.Options{})
 	id := r.upload("k", "1")
-	r.expect(r.complete("k", id, 1), want{status: 200})
-	r.expect(r.complete("k", id, 1), want{status: 200})
+	r.expect(r.complete(id, 1), want{status: 200})
+	r.expect(r.complete(id, 1), want{status: 200})
 	r.s.Set(func(k *fakes3.Knobs) { k.ForgetUploads = true })
-	r.expect(r.complete("k", id, 1), want{status: 404, inBody: "NoSuchUpload"})
+	r.expect(r.complete(id, 1), want{status: 404, inBody: "NoSuchUpload"})
+}
+
+// TestRacingCompletesMakeOneVersion: a client that sends Complete again while
+// the first is under way gets the same answer and not a second object.
+func TestRacingCompletesMakeOneVersion(t *testing.T) {
+	r := startRaw(t, fakes3.Options{Versioned: true})
+	for round := range 30 {
+		id := r.upload("k", "1")
+		in := r.s.Inject(fakes3.Fault{Op: "CompleteMultipartUpload", HoldBefore: true, Times: -1})
+		var wg sync.WaitGroup
+		for range 8 {
+			wg.Go(func() { r.expect(r.complete(id, 1), want{status: 200}) })
+		}
+		if err := in.WaitFor(t.Context(), 8); err != nil {
+			t.Fatal(err)
+		}
+		in.Remove()
+		wg.Wait()
+		if n := len(r.s.Versions("bucket", "k")); n != round+1 {
+			t.Fatalf("%d versions after %d uploads", n, round+1)
+		}
+	}
 }
 
 const framedBody = "4;chunk-signature=x\r\nabcd\r\n2\r\nef\r\n0\r\nx-amz-checksum-crc32c:%s\r\n\r\n"

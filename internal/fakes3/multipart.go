@@ -150,10 +150,14 @@ func (c *call) completeUpload() (*response, *apiError) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.finishUpload(u, v, check); err != nil {
+	switch err := c.finishUpload(u, v, check); {
+	case err == nil:
+		return c.completed(v), nil
+	case err.code == "NoSuchUpload":
+		return c.completeAgain(check, err)
+	default:
 		return nil, err
 	}
-	return c.completed(v), nil
 }
 
 // finishUpload makes the object visible and the upload go, in one step: of

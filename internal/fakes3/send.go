@@ -140,7 +140,7 @@ func (c *call) rawHead(out *bufio.Writer, resp *response) {
 	if c.shape.Length == CloseDelimited {
 		proto = "HTTP/1.0"
 	}
-	fmt.Fprintf(out, "%s %d %s\r\n", proto, resp.status, http.StatusText(resp.status))
+	_, _ = fmt.Fprintf(out, "%s %d %s\r\n", proto, resp.status, http.StatusText(resp.status)) // as all errors here, kept for Flush
 	switch {
 	case !bodyAllowed(resp.status):
 	case c.chunked():
@@ -165,9 +165,9 @@ func (c *call) rawBody(out *bufio.Writer, body rope, whole bool) {
 	}
 	for _, b := range body {
 		if chunked && len(b) > 0 {
-			fmt.Fprintf(out, "%x\r\n", len(b))
+			_, _ = fmt.Fprintf(out, "%x\r\n", len(b))
 		}
-		_, _ = c.writeAll(out, b) // bufio keeps the error for Flush
+		_, _ = c.writeAll(out, b)
 		if chunked && len(b) > 0 {
 			_, _ = out.WriteString("\r\n")
 		}

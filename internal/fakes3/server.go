@@ -161,18 +161,18 @@ func withDefaults(o *Options) {
 }
 
 func (s *Server) listen() error {
-	scheme, addr := "http", ""
 	if s.opts.InMemory {
 		s.pipes = newPipeListener()
-		s.ln, addr = s.pipes, "127.0.0.1:80"
+		s.ln = s.pipes
 	} else {
-		ln, err := net.Listen("tcp", s.opts.Addr)
+		ln, err := new(net.ListenConfig).Listen(context.Background(), "tcp", s.opts.Addr)
 		if err != nil {
 			return fmt.Errorf("listen: %w", err)
 		}
-		s.ln, addr = ln, ln.Addr().String()
+		s.ln = ln
 	}
 	s.conns.init()
+	scheme := "http"
 	if s.opts.TLS {
 		cert, err := selfSigned(s.opts.Domain)
 		if err != nil {
@@ -181,7 +181,7 @@ func (s *Server) listen() error {
 		scheme, s.cert = "https", cert.Leaf
 		s.ln = tls.NewListener(s.ln, &tls.Config{Certificates: []tls.Certificate{cert}})
 	}
-	s.url = scheme + "://" + addr
+	s.url = scheme + "://" + s.Addr()
 	return nil
 }
 

@@ -1,8 +1,6 @@
 package fakes3_test
 
 import (
-	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -182,7 +180,9 @@ func TestShortBodyStoresNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen := r.s.Inject(fakes3.Fault{Op: "PutObject"})
-	fmt.Fprintf(conn, "PUT /bucket/k HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nonly this")
+	if _, err := io.WriteString(conn, "PUT /bucket/k HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nonly this"); err != nil {
+		t.Fatal(err)
+	}
 	if err := conn.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +194,7 @@ func TestShortBodyStoresNothing(t *testing.T) {
 
 func TestNoLengthIsRefused(t *testing.T) {
 	r := startRaw(t, fakes3.Options{})
-	req, err := http.NewRequestWithContext(t.Context(), "PUT", r.s.URL()+"/bucket/k", io.MultiReader(strings.NewReader("x")))
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, r.s.URL()+"/bucket/k", io.MultiReader(strings.NewReader("x")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,22 +219,36 @@ func TestTimePassesInABubble(t *testing.T) {
 		defer c.CloseIdleConnections()
 		s.PutObject("bucket", "k", [][]byte{make([]byte, 60<<20)}, nil)
 		begin := time.Now()
-		resp, err := c.Get(s.URL() + "/bucket/k")
-		if err != nil {
-			t.Fatal(err)
-		}
-		n, err := io.Copy(io.Discard, resp.Body)
-		if err := errors.Join(err, resp.Body.Close()); err != nil || n != 60<<20 {
-			t.Fatalf("%d bytes, %v", n, err)
+		r := &raw{t, s, c}
+		if got := r.do("GET", "/bucket/k", ""); got.err != nil || len(got.body) != 60<<20 {
+			t.Fatalf("%d bytes, %v", len(got.body), got.err)
 		}
 		if took := time.Since(begin); took != 2*time.Minute {
 			t.Errorf("took %v of the bubble's time, want 2m0s", took)
 		}
 		in := s.Inject(fakes3.Fault{Before: fakes3.Silence})
 		c.Timeout = time.Hour
-		if _, err := c.Get(s.URL() + "/bucket/k"); err == nil {
+		if got := r.do("GET", "/bucket/k", ""); got.err == nil {
 			t.Error("an answer out of the silence")
 		}
 		in.Release()
 	})
+}
+
+// TestSuspendedVersioningKeepsOneNullVersion: writes replace the null version
+// and leave those with an id alone.
+func TestSuspendedVersioningKeepsOneNullVersion(t *testing.T) {
+	r := startRaw(t, fakes3.Options{Versioned: true})
+	r.do("PUT", "/bucket/k", "kept")
+	r.s.SetVersioning("bucket", false)
+	r.do("PUT", "/bucket/k", "replaced")
+	r.expect(r.do("PUT", "/bucket/k", "null"), want{status: 200, header: map[string]string{"X-Amz-Version-Id": "null"}})
+	vs := r.s.Versions("bucket", "k")
+	if len(vs) != 2 || string(vs[0].Bytes()) != "null" || string(vs[1].Bytes()) != "kept" {
+		t.Errorf("versions: %v", vs)
+	}
+	r.expect(r.do("DELETE", "/bucket/k", ""), want{status: 204, header: map[string]string{"X-Amz-Delete-Marker": "true"}})
+	if vs = r.s.Versions("bucket", "k"); len(vs) != 2 || !vs[0].Marker || vs[0].VersionID != "null" {
+		t.Errorf("versions after a delete: %v", vs)
+	}
 }

@@ -15,9 +15,7 @@ func TestBehavesAsS3(t *testing.T) {
 		"inmemory": {InMemory: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			opts.Buckets = []string{"bucket", "bucket-versioned"}
 			s := start(t, opts)
-			s.SetVersioning("bucket-versioned", true)
 			conform(t, sdkClient(t, s), "bucket", nil)
 		})
 	}

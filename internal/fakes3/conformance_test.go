@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/aws/smithy-go"
 )
 
@@ -35,9 +36,10 @@ type conf struct {
 // conform runs every check against a server. dev names the checks that this
 // server is known to fail, with what it does instead: such a check must
 // fail, so that a list that has gone stale is noticed. The bucket must exist;
-// a second one, bucket+"-versioned", must have versioning enabled.
+// a second one, bucket+"-versioned", is made with versioning enabled.
 func conform(t *testing.T, client *s3.Client, bucket string, dev map[string]string) {
 	t.Helper()
+	makeVersioned(t, client, bucket+"-versioned")
 	known := map[string]bool{}
 	run := rand.Uint32()
 	for _, ck := range allChecks() {
@@ -59,6 +61,19 @@ func conform(t *testing.T, client *s3.Client, bucket string, dev map[string]stri
 		if !known[name] {
 			t.Errorf("the list of deviations names an unknown check %q", name)
 		}
+	}
+}
+
+func makeVersioned(t *testing.T, client *s3.Client, name string) {
+	t.Helper()
+	if _, err := client.CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: &name}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.PutBucketVersioning(t.Context(), &s3.PutBucketVersioningInput{
+		Bucket:                  &name,
+		VersioningConfiguration: &types.VersioningConfiguration{Status: types.BucketVersioningStatusEnabled},
+	}); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -1,5 +1,23 @@
 package fakes3_test
 
+import (
+	"net/http"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/wholeblob/wholeblob/internal/realserver"
+)
+
+// TestVersityGWBehavesAsS3 runs the checks of the fake against a real server:
+// what holds on both is a fact about S3 and not about the fake.
+func TestVersityGWBehavesAsS3(t *testing.T) {
+	server := realserver.VersityGW(t)
+	hc := &http.Client{Transport: &http.Transport{DisableCompression: true}}
+	client := s3.New(sdkOptions(t, hc, server.Endpoint, server.Region, server.AccessKey, server.SecretKey))
+	conform(t, client, server.NewBucket(t), versitygwDeviations)
+}
+
 // versitygwDeviations are the checks that versitygw v1.8.0 (posix backend with
 // a versioning directory) fails, with what it does instead.
 var versitygwDeviations = map[string]string{

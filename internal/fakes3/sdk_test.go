@@ -26,23 +26,27 @@ func start(t *testing.T, opts fakes3.Options) *fakes3.Server {
 // call is one request.
 func sdkClient(t *testing.T, s *fakes3.Server, change ...func(*s3.Options)) *s3.Client {
 	t.Helper()
-	hc := s.Client()
-	t.Cleanup(hc.CloseIdleConnections)
 	cred := fakes3.DefaultCredentials()
-	o := s3.Options{
-		Region:                     s.Region(),
-		BaseEndpoint:               aws.String(s.URL()),
-		UsePathStyle:               true,
-		HTTPClient:                 hc,
-		Credentials:                credentials.NewStaticCredentialsProvider(cred.AccessKey, cred.SecretKey, ""),
-		Retryer:                    aws.NopRetryer{},
-		RequestChecksumCalculation: aws.RequestChecksumCalculationWhenSupported,
-		ResponseChecksumValidation: aws.ResponseChecksumValidationWhenSupported,
-	}
+	o := sdkOptions(t, s.Client(), s.URL(), s.Region(), cred.AccessKey, cred.SecretKey)
 	for _, f := range change {
 		f(&o)
 	}
 	return s3.New(o)
+}
+
+func sdkOptions(t *testing.T, hc *http.Client, endpoint, region, access, secret string) s3.Options {
+	t.Helper()
+	t.Cleanup(hc.CloseIdleConnections)
+	return s3.Options{
+		Region:                     region,
+		BaseEndpoint:               &endpoint,
+		UsePathStyle:               true,
+		HTTPClient:                 hc,
+		Credentials:                credentials.NewStaticCredentialsProvider(access, secret, ""),
+		Retryer:                    aws.NopRetryer{},
+		RequestChecksumCalculation: aws.RequestChecksumCalculationWhenSupported,
+		ResponseChecksumValidation: aws.ResponseChecksumValidationWhenSupported,
+	}
 }
 
 func closeBody(t *testing.T, resp *http.Response) {

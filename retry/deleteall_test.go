@@ -96,10 +96,12 @@ func TestDeleteAllThatEndsWellIsNil(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := keyedFake(t, map[string][]error{
 			"a": {keyErr("a", blob.ErrThrottled, blob.NotApplied), keyErr("a", blob.ErrConflict, blob.NotApplied)},
-			"b": {nil, nil, keyErr("b", blob.ErrUnavailable, blob.Unknown)},
 		})
 		if err := wrap(t, k.f, steady(3)).DeleteAll(t.Context(), []string{"a", "b", "b"}); err != nil {
 			t.Error(err)
+		}
+		if want := "[[a b b] [a] [a]]"; fmt.Sprint(k.asked) != want {
+			t.Errorf("asked for %v, want %v", k.asked, want)
 		}
 		if left := keysOf(t, k.f); !slices.Equal(left, []string{"c", "d", "e"}) {
 			t.Errorf("left %v", left)
@@ -190,6 +192,43 @@ func TestDeleteAllThatFailsAsAWhole(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestDeleteAllAsksForAKeyOnceHoweverOftenItFailed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := keyedFake(t, map[string][]error{"a": {keyErr("a", blob.ErrThrottled, blob.NotApplied)}})
+		if err := wrap(t, k.f, steady(3)).DeleteAll(t.Context(), []string{"a", "a"}); err != nil {
+			t.Error(err)
+		}
+		if want := "[[a a] [a]]"; fmt.Sprint(k.asked) != want {
+			t.Errorf("asked for %v, want %v", k.asked, want)
+		}
+	})
+}
+
+func TestDeleteAllThatNeverReachedAKeyReturnsTheStoresError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t)
+		f.before = failing(9, &blob.Error{Op: blob.OpDeleteAll, Kind: blob.ErrThrottled, Outcome: blob.NotApplied})
+		err := wrap(t, f, steady(2)).DeleteAll(t.Context(), []string{"a", "b"})
+		if isDeleteError(err) {
+			t.Errorf("error %v (%T), want that of the store", err, err)
+		}
+		wantAttempts(t, wantError(t, err, blob.ErrThrottled, blob.NotApplied), 2, true)
+	})
+}
+
+func TestALongDeleteAllStillRetriesItsLastKey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := keyedFake(t, map[string][]error{"a": {keyErr("a", blob.ErrThrottled, blob.NotApplied)}})
+		k.f.before = func(string, int) error {
+			<-time.After(time.Hour)
+			return nil
+		}
+		if err := wrap(t, k.f, Policy{Total: time.Minute}).DeleteAll(t.Context(), []string{"a", "b"}); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // A key that nobody asked for may be another view's name for one of ours.

@@ -15,7 +15,8 @@ import (
 //
 // Do returns nil as soon as fn did, even if ctx is done by then. Otherwise:
 //
-//   - An error of fn that is no *blob.Error, or is a *blob.DeleteError, is returned as it is.
+//   - An error of fn that is no *blob.Error, or is a *blob.DeleteError, is returned as it is, unless it says that p
+//     cut the attempt off.
 //   - A *blob.Error is returned as a copy, with Attempts set. It has Exhausted set if its kind is one that is
 //     retried, but not this time: attempts or time have run out, Final was called, or the outcome of a Once is
 //     Unknown. Everything else about the last reply, and the errors it wraps, is kept.
@@ -63,7 +64,7 @@ type loop struct {
 	tries   int       // attempts so far
 	idle    int       // of these the last ones, without progress
 	unknown bool      // the outcome of one of them was Unknown
-	cutOff  bool      // the last one was ended by a limit of the policy
+	cutOff  bool      // the last one ended no sooner than its limit
 	delays  *backoff.ExponentialBackOff
 }
 
@@ -81,10 +82,8 @@ func (l *loop) try(a *Attempt, fn func(context.Context, *Attempt) error) error {
 	ctx, cancel := context.WithDeadlineCause(l.ctx, deadline, errCutOff)
 	defer cancel()
 	err := fn(ctx, a)
-	if err != nil {
-		// A dialer takes the deadline from the context and may notice it before the context's own timer.
-		l.cutOff = context.Cause(ctx) == errCutOff || !time.Now().Before(deadline) //nolint:errorlint // identity
-	}
+	// By the clock, for fn may have taken the deadline from ctx and have noticed it before ctx did.
+	l.cutOff = !time.Now().Before(deadline)
 	return err
 }
 
@@ -162,7 +161,7 @@ func (l *loop) count(progress bool) {
 
 // wait returns how long to sleep before the next attempt. ok is false if there is no time for that.
 func (l *loop) wait(retryAfter time.Duration) (wait time.Duration, ok bool) {
-	wait = min(l.delays.NextBackOff(), l.policy.MaxDelay)
+	wait = l.delays.NextBackOff()
 	left := l.left()
 	if retryAfter <= 0 {
 		return wait, wait < left

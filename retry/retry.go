@@ -130,10 +130,11 @@ func (r *retrying) Set(ctx context.Context, key string, src blob.Source, opts *b
 	if src.ReaderAt() == nil {
 		bytes = -1
 	}
+	spent := src.Taken() // then inner refuses it, and says so
 	var info blob.Info
 	err := r.do(ctx, Call{Op: blob.OpSet, Key: key, Effect: Mutation(o.If, o.AtMostOnce), Bytes: bytes}, func(ctx context.Context, a *Attempt) (err error) {
 		info, err = r.inner.Set(ctx, key, src, opts)
-		if src.Taken() {
+		if src.Taken() && !spent {
 			a.Final()
 		}
 		return err

@@ -197,6 +197,17 @@ func TestATakenStreamIsNeverReadAgain(t *testing.T) {
 	}
 }
 
+func TestASpentStreamIsRefusedAsSuch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t)
+		f.before = failing(1, notApplied(blob.ErrThrottled))
+		src := blob.Stream(strings.NewReader("abc"), 3)
+		src.Reader()
+		_, err := wrap(t, f, Policy{}).Set(t.Context(), "key", src, nil)
+		wantAttempts(t, wantError(t, err, blob.ErrInvalidOption, blob.NotApplied), 2, false)
+	})
+}
+
 func TestOnlyCallsWhoseBytesAreKnownAreCutOff(t *testing.T) {
 	span := &blob.GetOptions{Range: blob.Span(0, 1<<20)}
 	want := &blob.GetOptions{Range: blob.From(1 << 20), Want: blob.Want{Size: 3 << 20, HasSize: true}}

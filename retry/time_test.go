@@ -102,12 +102,24 @@ func TestADeadlineOfTheTransportIsNotTheCallers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		// net's own timeouts match context.DeadlineExceeded although no context has ended.
 		err := Do(t.Context(), steady(2), Call{Op: blob.OpGet, Effect: None}, func(context.Context, *Attempt) error {
-			return &blob.Error{Op: blob.OpGet, Kind: blob.ErrUnavailable, Err: errors.Join(os.ErrDeadlineExceeded, context.DeadlineExceeded)}
+			return &blob.Error{Op: blob.OpGet, Kind: blob.ErrUnavailable, Err: errors.Join(os.ErrDeadlineExceeded, context.DeadlineExceeded, &foreignError{"i/o"})}
 		})
 		wantAttempts(t, wantError(t, err, blob.ErrUnavailable, blob.NotApplied), 2, true)
+		if _, ok := errors.AsType[*foreignError](err); !ok {
+			t.Errorf("the transport's error is not in %v", err)
+		}
 		if errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Errorf("error %v: want the transport's timeout, and not that of a context", err)
 		}
+	})
+}
+
+func TestALateReplyIsStillAReply(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		err := Do(t.Context(), Policy{Attempt: time.Second}, Call{Op: blob.OpGet, Effect: None}, hang(func(context.Context) error {
+			return notApplied(blob.ErrNotFound)
+		}))
+		wantAttempts(t, wantError(t, err, blob.ErrNotFound, blob.NotApplied), 1, false)
 	})
 }
 
@@ -186,6 +198,14 @@ func TestNoSleepReachesBeyondTotalOrTheCallersDeadline(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestTheLongestRetryAfterDoesNotOverflow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fn := always(throttledFor(1<<63 - 1))
+		err := Do(t.Context(), Policy{}, Call{Op: blob.OpSet}, fn.run)
+		wantAttempts(t, wantError(t, err, blob.ErrThrottled, blob.NotApplied), 1, true)
+	})
 }
 
 func throttledFor(d time.Duration) *blob.Error {
@@ -359,6 +379,18 @@ func TestACancelDuringAnAttempt(t *testing.T) {
 				wantAttempts(t, wantError(t, err, tc.kind, tc.want), 1, false)
 			})
 		}
+	}
+}
+
+func TestTheSDKsErrorOfACancelIsKept(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	err := Do(ctx, Policy{}, Call{Op: blob.OpGet, Effect: None}, func(context.Context, *Attempt) error {
+		cancel()
+		return &blob.Error{Op: blob.OpGet, Err: errors.Join(&foreignError{"request canceled"}, context.Canceled)}
+	})
+	_ = wantError(t, err, context.Canceled, blob.NotApplied)
+	if _, ok := errors.AsType[*foreignError](err); !ok {
+		t.Errorf("the SDK's error is not in %v", err)
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
-	"runtime"
 	"sync"
 
 	"github.com/wholeblob/wholeblob/blob"
@@ -162,24 +161,17 @@ func (e *env) race(k string, size int64, c blob.Condition, lost error) {
 		err  error
 	}
 	results := make([]result, e.Racers)
-	var wg sync.WaitGroup
-	start := make(chan struct{})
-	for i := range results {
-		wg.Go(func() {
-			<-start
-			for {
-				info, err := e.setIf(k, selfDescribing(uint64(i)+1, size), c)
-				results[i] = result{info, err}
-				// ErrConflict decided nothing: the racer is still in the race.
-				if blob.KindOf(err) != blob.ErrConflict || e.ctx.Err() != nil {
-					return
-				}
-				runtime.Gosched()
+	atOnce(e.Racers, func(i int) {
+		for {
+			info, err := e.setIf(k, selfDescribing(uint64(i)+1, size), c)
+			results[i] = result{info, err}
+			// ErrConflict decided nothing: the racer is still in the race.
+			if blob.KindOf(err) != blob.ErrConflict || e.ctx.Err() != nil {
+				return
 			}
-		})
-	}
-	close(start)
-	wg.Wait()
+			yieldProcessor()
+		}
+	})
 	winner, winners := -1, 0
 	for i, r := range results {
 		if r.err == nil {
@@ -220,29 +212,25 @@ func ifVersionCounter(e *env) {
 	const steps = 5
 	k := e.key("counter")
 	e.mustSet(k, make([]byte, 8), nil)
-	var wg sync.WaitGroup
-	for range e.Racers {
-		wg.Go(func() {
-			for done := 0; done < steps && e.ctx.Err() == nil; {
-				o, err := e.store.Get(e.ctx, k, nil)
-				if err != nil || len(o.Data) != 8 {
-					e.Errorf("Get of the counter: %d bytes, %v", len(o.Data), err)
-					return
-				}
-				next := binary.BigEndian.AppendUint64(nil, beUint64(o.Data)+1)
-				_, err = e.setIf(k, next, blob.IfVersion(o.Version))
-				switch kind := blob.KindOf(err); {
-				case err == nil:
-					done++
-				case kind == blob.ErrPrecondition, kind == blob.ErrConflict:
-				default:
-					e.Errorf("Set of the counter: %v", err)
-					return
-				}
+	atOnce(e.Racers, func(int) {
+		for done := 0; done < steps && e.ctx.Err() == nil; {
+			o, err := e.store.Get(e.ctx, k, nil)
+			if err != nil || len(o.Data) != 8 {
+				e.Errorf("Get of the counter: %d bytes, %v", len(o.Data), err)
+				return
 			}
-		})
-	}
-	wg.Wait()
+			next := binary.BigEndian.AppendUint64(nil, beUint64(o.Data)+1)
+			_, err = e.setIf(k, next, blob.IfVersion(o.Version))
+			switch kind := blob.KindOf(err); {
+			case err == nil:
+				done++
+			case kind == blob.ErrPrecondition, kind == blob.ErrConflict:
+			default:
+				e.Errorf("Set of the counter: %v", err)
+				return
+			}
+		}
+	})
 	if got, want := beUint64(e.mustGet(k, nil).Data), uint64(e.Racers*steps); got != want && !e.failed() {
 		e.Errorf("the counter is %d after %d steps", got, want)
 	}

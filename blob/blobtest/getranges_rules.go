@@ -1,8 +1,6 @@
 package blobtest
 
 import (
-	"sync"
-
 	"github.com/wholeblob/wholeblob/blob"
 )
 
@@ -134,39 +132,21 @@ func getRangesWant(e *env) {
 
 func getRangesOneVersion(e *env) {
 	k, size := e.key("x"), 2*e.PartSize+100
-	const writes = 30
 	whole := func(id uint64) []byte { return selfDescribing(id, size) }
 	e.mustSet(k, whole(0), nil)
-	var wg sync.WaitGroup
-	stop := make(chan struct{})
-	for range 3 {
-		wg.Go(func() {
-			for {
-				select {
-				case <-stop:
-					return
-				default:
-				}
-				os, err := e.store.GetRanges(e.ctx, k, []blob.Range{blob.Last(50), blob.Span(0, selfHeader), blob.Span(e.PartSize-5, 10)}, nil)
-				if err != nil {
-					if blob.KindOf(err) != blob.ErrChanged { // a read may give up when the object keeps changing
-						e.Errorf("GetRanges while writers replace the object: %v", err)
-						return
-					}
-					continue
-				}
-				e.oneVersion(os, k, whole)
-			}
-		})
-	}
-	for id := uint64(1); id <= writes; id++ {
-		if _, err := e.store.Set(e.ctx, k, blob.Bytes(whole(id)), nil); err != nil {
-			e.Errorf("Set: %v", err)
-			break
+	e.besideReaders(func() {
+		os, err := e.store.GetRanges(e.ctx, k, []blob.Range{blob.Last(50), blob.Span(0, selfHeader), blob.Span(e.PartSize-5, 10)}, nil)
+		switch {
+		case err == nil:
+			e.oneVersion(os, k, whole)
+		case blob.KindOf(err) != blob.ErrChanged: // a read may give up when the object keeps changing
+			e.Errorf("GetRanges while writers replace the object: %v", err)
 		}
-	}
-	close(stop)
-	wg.Wait()
+	}, func(i uint64) {
+		if _, err := e.store.Set(e.ctx, k, blob.Bytes(whole(i)), nil); err != nil {
+			e.Errorf("Set: %v", err)
+		}
+	})
 }
 
 // oneVersion checks that os, of which the second is the header, are parts of one content.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -140,10 +141,13 @@ func (r *linRun) client(c int, store blob.Blob) {
 			in = linInput{op: linCreate, id: r.ids.Add(1)}
 		case n < 6 && have.version != "":
 			in = linInput{op: linReplace, id: r.ids.Add(1), expect: have.id}
-		case n < 7 && have.version != "" && r.Deletes:
+		case n < 8 && have.version != "" && r.Deletes:
 			in = linInput{op: linDelete, expect: have.id}
 		}
 		size := r.Size * rnd.Int64N(2)
+		for range rnd.IntN(20) { // a store that never waits would let the clients run one after the other
+			runtime.Gosched()
+		}
 		known[key] = r.step(c, store, key, in, have, size)
 	}
 }

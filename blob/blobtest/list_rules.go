@@ -385,7 +385,7 @@ func listBesideWriters(e *env) {
 		close(stop)
 		wg.Wait()
 	}()
-	for range 10 {
+	for i := 0; i < 10 && !e.failed(); i++ {
 		got := e.keys(e.prefix, nil)
 		if !slices.IsSorted(got) || len(slices.Compact(slices.Clone(got))) != len(got) {
 			e.Errorf("List beside writers is out of order or repeats a key: %q", got)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
-	"sync"
 
 	"github.com/wholeblob/wholeblob/blob"
 )
@@ -180,37 +179,27 @@ func (e *env) lengths() []int64 {
 
 func setAtomic(e *env) {
 	k, lengths := e.key("x"), e.lengths()
-	const writes = 60
 	e.mustSet(k, selfDescribing(0, lengths[0]), nil)
-	stop := make(chan struct{})
-	var wg sync.WaitGroup
-	for range e.Racers {
-		wg.Go(func() {
-			for !isDone(stop) {
-				o, err := e.store.Get(e.ctx, k, nil)
-				if blob.KindOf(err) == blob.ErrChanged { // a read may give up when the object keeps changing
-					continue
-				}
-				if err != nil {
-					e.Errorf("Get beside a writer: %v", err)
-					return
-				}
-				if _, err := identify(o.Data); err != nil {
-					e.Errorf("Get beside a writer: %v", err)
-				}
-				if o.Size != int64(len(o.Data)) {
-					e.Errorf("Get beside a writer: %d bytes, Info.Size %d", len(o.Data), o.Size)
-				}
-			}
-		})
-	}
-	for id := uint64(1); id <= writes && !e.failed(); id++ {
-		if _, err := e.store.Set(e.ctx, k, blob.Bytes(selfDescribing(id, lengths[id%uint64(len(lengths))])), nil); err != nil {
+	e.besideReaders(func() {
+		o, err := e.store.Get(e.ctx, k, nil)
+		if blob.KindOf(err) == blob.ErrChanged { // a read may give up when the object keeps changing
+			return
+		}
+		if err != nil {
+			e.Errorf("Get beside a writer: %v", err)
+			return
+		}
+		if _, err := identify(o.Data); err != nil {
+			e.Errorf("Get beside a writer: %v", err)
+		}
+		if o.Size != int64(len(o.Data)) {
+			e.Errorf("Get beside a writer: %d bytes, Info.Size %d", len(o.Data), o.Size)
+		}
+	}, func(i uint64) {
+		if _, err := e.store.Set(e.ctx, k, blob.Bytes(selfDescribing(i, lengths[i%uint64(len(lengths))])), nil); err != nil {
 			e.Errorf("Set: %v", err)
 		}
-	}
-	close(stop)
-	wg.Wait()
+	})
 }
 
 func isDone(c <-chan struct{}) bool {
@@ -225,16 +214,12 @@ func isDone(c <-chan struct{}) bool {
 func setConcurrent(e *env) {
 	for round := range 5 {
 		k, lengths := e.key(fmt.Sprint(round)), e.lengths()
-		var wg sync.WaitGroup
-		for i := range e.Racers {
-			wg.Go(func() {
-				d := selfDescribing(uint64(i), lengths[i%len(lengths)])
-				if _, err := e.store.Set(e.ctx, k, blob.Bytes(d), nil); err != nil && blob.KindOf(err) != blob.ErrConflict {
-					e.Errorf("Set beside others: %v", err)
-				}
-			})
-		}
-		wg.Wait()
+		atOnce(e.Racers, func(i int) {
+			d := selfDescribing(uint64(i), lengths[i%len(lengths)])
+			if _, err := e.store.Set(e.ctx, k, blob.Bytes(d), nil); err != nil && blob.KindOf(err) != blob.ErrConflict {
+				e.Errorf("Set beside others: %v", err)
+			}
+		})
 		o := e.mustGet(k, nil)
 		if _, err := identify(o.Data); err != nil {
 			e.Errorf("after %d concurrent Sets: %v", e.Racers, err)

@@ -36,6 +36,7 @@ func statMissing(e *env) {
 	k := e.key("x")
 	e.absent(k)
 	e.mustSet(k, e.data("x", 10), nil)
+	e.mustStat(k)
 	e.mustDelete(k)
 	e.absent(k)
 }

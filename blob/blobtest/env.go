@@ -145,7 +145,7 @@ func (e *env) run(f func(e *env)) {
 		}
 	case <-grace.C:
 		buf := make([]byte, 1<<20)
-		e.forbid("the store does not return when its context ends (%v): goroutines are left behind\n%s", timeout, buf[:runtime.Stack(buf, true)])
+		e.forbid("the rule ran out of time (%v), and the store does not return when its context ends: goroutines are left behind\n%s", timeout, buf[:runtime.Stack(buf, true)])
 	}
 }
 

@@ -98,6 +98,11 @@ func classify(status int, code string) (error, blob.Outcome) {
 	case "BadDigest", "InvalidDigest", "XAmzContentSHA256Mismatch":
 		return blob.ErrCorrupt, blob.NotApplied
 	}
+	if status == http.StatusConflict && code != "" && code != "Conflict" {
+		// Not an operation in flight but something that lasts, such as a file where a folder should be on a server
+		// that keeps objects in a file system.
+		return blob.ErrUnsupported, blob.NotApplied
+	}
 	return classifyStatus(status)
 }
 

@@ -1,27 +1,18 @@
 package s3blob_test
 
 import (
-	"os"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 
 	"github.com/wholeblob/wholeblob/internal/fakes3"
+	"github.com/wholeblob/wholeblob/internal/realserver"
 	"github.com/wholeblob/wholeblob/retry"
 	"github.com/wholeblob/wholeblob/s3blob"
 )
 
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if code == 0 {
-		if err := goleak.Find(); err != nil {
-			println("goroutines left:", err.Error())
-			code = 1
-		}
-	}
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(realserver.StopAfter(m)) }
 
 // fake starts a fake server with one bucket, "b", and ends it with the test.
 func fake(t testing.TB, opts fakes3.Options) *fakes3.Server {

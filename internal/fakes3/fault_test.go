@@ -234,6 +234,21 @@ func TestHeldRequests(t *testing.T) {
 	}
 }
 
+func TestCloseEndsHeldRequests(t *testing.T) {
+	for _, fault := range []fakes3.Fault{{HoldBefore: true}, {HoldAfter: true}} {
+		r := startRaw(t, fakes3.Options{})
+		in := r.s.Inject(fault)
+		done := make(chan reply)
+		go func() { done <- r.do("PUT", "/bucket/k", "x") }()
+		<-in.Reached()
+		r.s.Close() // never returns where the hold does not end
+		<-done
+		if n := r.s.InFlight() + r.s.OpenConns(); n != 0 {
+			t.Errorf("%d requests and connections after Close", n)
+		}
+	}
+}
+
 func TestWaitingForSeveralHeldRequests(t *testing.T) {
 	for _, fault := range []fakes3.Fault{{HoldBefore: true, Times: -1}, {HoldAfter: true, Times: -1}} {
 		r := startRaw(t, fakes3.Options{})

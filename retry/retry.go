@@ -79,7 +79,7 @@ func (r *retrying) GetRanges(ctx context.Context, key string, rs []blob.Range, o
 	var bytes int64
 	for _, rg := range rs {
 		n := atMost(rg, want)
-		if n < 0 || bytes < 0 || n > math.MaxInt64-bytes {
+		if n < 0 || n > math.MaxInt64-bytes {
 			bytes = -1
 			break
 		}

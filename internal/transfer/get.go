@@ -99,7 +99,7 @@ func (r *read) run(ctx context.Context) (blob.Object, error) {
 		return blob.Object{}, truncated("assembled %d bytes, want %d", got, r.hi-r.lo)
 	}
 	if err := r.o.Want.Verify(r.total, r.lo, r.buf); err != nil {
-		return blob.Object{}, &blob.Error{Kind: blob.KindOf(err), Outcome: blob.NotApplied, Err: err}
+		return blob.Object{}, r.notWanted(err)
 	}
 	return blob.Object{Info: r.s.info(r.key, r.head, r.total), Offset: r.lo, Data: r.buf}, nil
 }
@@ -271,24 +271,30 @@ func (r *read) resolve(head Head, total int64) error {
 	if total < 0 {
 		return truncated("length unproven: the store states no size")
 	}
-	lo, hi, err := int64(0), int64(0), r.o.Want.VerifySize(total)
-	if err == nil {
-		lo, hi, err = r.o.Range.Resolve(total)
-		hi += lo
+	if err := r.o.Want.VerifySize(total); err != nil {
+		return r.notWanted(err)
 	}
-	if err == nil && hi-lo > r.s.o.MaxGet {
-		err = fmt.Errorf("%w: %d bytes asked for, at most %d", blob.ErrTooLarge, hi-lo, r.s.o.MaxGet)
+	lo, n, err := r.o.Range.Resolve(total)
+	hi := lo + n
+	if err == nil && n > r.s.o.MaxGet {
+		err = fmt.Errorf("%w: %d bytes asked for, at most %d", blob.ErrTooLarge, n, r.s.o.MaxGet)
 	}
 	if err != nil {
 		return &blob.Error{Kind: blob.KindOf(err), Outcome: blob.NotApplied, Err: err}
 	}
 	r.head, r.total, r.lo, r.hi = head, total, lo, hi
-	if n := hi - lo; int64(len(r.o.Dst)) >= n {
+	if int64(len(r.o.Dst)) >= n {
 		r.buf = r.o.Dst[:n:n]
 	} else {
 		r.buf = make([]byte, n)
 	}
 	return nil
+}
+
+// notWanted is the error of an object that is not what the caller's manifest says. It is the same object
+// next time: Exhausted keeps the loop from asking again.
+func (r *read) notWanted(err error) error {
+	return &blob.Error{Kind: blob.KindOf(err), Outcome: blob.NotApplied, Exhausted: true, Err: err}
 }
 
 // startWorkers reads r.rest, at most Concurrency requests at a time with the first one's.

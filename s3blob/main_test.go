@@ -1,6 +1,7 @@
 package s3blob_test
 
 import (
+	"os"
 	"testing"
 	"time"
 
@@ -12,7 +13,13 @@ import (
 	"github.com/wholeblob/wholeblob/s3blob"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(realserver.StopAfter(m)) }
+func TestMain(m *testing.M) {
+	if os.Getenv(serverRole) != "" {
+		serve()
+		return
+	}
+	goleak.VerifyTestMain(realserver.StopAfter(m))
+}
 
 // fake starts a fake server with one bucket, "b", and ends it with the test.
 func fake(t testing.TB, opts fakes3.Options) *fakes3.Server {

@@ -229,6 +229,12 @@ func delimiterMutations() []mutation {
 		{defect: "a delimiter needs a folder", rules: []string{"list/delimiter-inside-a-name"}, breakIt: folding(func(b *broken, prefix string, o blob.ListOptions) []blob.Info {
 			return b.all(strings.TrimSuffix(prefix, "/")+"/", &o)
 		})},
+		{defect: "a folder hides the key of its name", rules: []string{"list/delimiter-beside-key"}, breakIt: folding(func(b *broken, prefix string, o blob.ListOptions) []blob.Info {
+			infos := b.all(prefix, &o)
+			return slices.DeleteFunc(slices.Clone(infos), func(i blob.Info) bool {
+				return slices.ContainsFunc(infos, func(p blob.Info) bool { return p.IsPrefix && p.Key == i.Key+"/" })
+			})
+		})},
 		{defect: "a delimiter is one character", rules: []string{"list/delimiter-several-characters"}, breakIt: folding(func(b *broken, prefix string, o blob.ListOptions) []blob.Info {
 			return b.all(prefix, &blob.ListOptions{Delimiter: o.Delimiter[:1], StartAfter: o.StartAfter})
 		})},

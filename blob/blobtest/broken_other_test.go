@@ -319,6 +319,23 @@ func otherMutations() []mutation {
 				return nil
 			})
 		}},
+		{defect: "a cancelled Get leaves its reads behind", rules: []string{"slices/dst-left-alone"}, races: true, breakIt: func(b *broken) {
+			b.get = func(ctx context.Context, key string, opts *blob.GetOptions) (blob.Object, error) {
+				done := make(chan blob.Object, 1)
+				go func() {
+					patiently(never)
+					o, _ := b.inner.Get(context.WithoutCancel(ctx), key, nil)
+					copy(opts.Dst, o.Data) // a data race, and meant to be one
+					done <- o
+				}()
+				select {
+				case o := <-done:
+					return o, nil
+				case <-ctx.Done():
+					return blob.Object{}, ctx.Err()
+				}
+			}
+		}},
 		{defect: "one buffer serves all reads", rules: []string{"slices/data-stays"}, breakIt: func(b *broken) {
 			buf := make([]byte, 1<<16)
 			b.got(func(o *blob.Object, _ blob.GetOptions) error {

@@ -188,6 +188,14 @@ func sourceMutations() []mutation {
 				return info, err
 			}
 		}},
+		{defect: "io.EOF with data is a failure", rules: []string{"source/eof-with-data"}, breakIt: func(b *broken) {
+			b.set = func(ctx context.Context, key string, src blob.Source, opts *blob.SetOptions) (blob.Info, error) {
+				if _, err := src.ReaderAt().ReadAt(make([]byte, src.Size()), 0); err != nil {
+					return blob.Info{}, &blob.Error{Op: blob.OpSet, Store: "memory", Key: key, Err: err}
+				}
+				return b.inner.Set(ctx, key, src, opts)
+			}
+		}},
 		{defect: "reads of the source are left behind", rules: []string{"source/left-alone"}, breakIt: leaveReadsBehind},
 		{defect: "a short read is the end", rules: []string{"stream/readers"}, breakIt: func(b *broken) {
 			b.set = func(ctx context.Context, key string, src blob.Source, opts *blob.SetOptions) (blob.Info, error) {

@@ -12,6 +12,7 @@ func delimiterRules() []rule {
 		{name: "list/delimiter-folds", says: "Keys that contain the delimiter after the prefix are folded into one Info each, in byte order among the others.", run: delimiterFolds},
 		{name: "list/delimiter-info", says: "A common prefix has IsPrefix and Key, up to and including the delimiter, and nothing else.", run: delimiterInfo},
 		{name: "list/delimiter-inside-a-name", says: "A prefix that ends inside a name folds at the next delimiter.", run: delimiterInside},
+		{name: "list/delimiter-beside-key", says: "A key and the folder of the same name are both yielded.", run: delimiterBesideKey},
 		{name: "list/delimiter-several-characters", says: "A delimiter of several characters folds at the whole of it only.", run: delimiterLong},
 		{name: "list/delimiter-not-slash", says: "Any string serves as a delimiter.", run: delimiterOther},
 		{name: "list/delimiter-start-after", says: "Keys and common prefixes alike are yielded only if they are themselves greater than StartAfter.", run: delimiterStartAfter},
@@ -52,10 +53,16 @@ func delimiterInfo(e *env) {
 }
 
 func delimiterInside(e *env) {
-	e.setKeys("xa/1", "xab/1", "xab/2", "xab", "xb/1")
-	e.lists("xa", byDelimiter("/"), "xa/", "xab", "xab/")
-	e.lists("xab", byDelimiter("/"), "xab", "xab/")
+	e.setKeys("xa/1", "xab/1", "xab/2", "xac", "xb/1")
+	e.lists("xa", byDelimiter("/"), "xa/", "xab/", "xac")
+	e.lists("xab", byDelimiter("/"), "xab/")
 	e.lists("xab/", byDelimiter("/"), "xab/1", "xab/2")
+}
+
+func delimiterBesideKey(e *env) {
+	e.setKeys("xab/1", "xab", "xab-")
+	e.lists("xab", byDelimiter("/"), "xab", "xab-", "xab/")
+	e.lists("", byDelimiter("/"), "xab", "xab-", "xab/")
 }
 
 func delimiterLong(e *env) {

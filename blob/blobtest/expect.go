@@ -73,6 +73,9 @@ func (e *env) isPart(o blob.Object, key string, whole []byte, off, n int64) {
 	if o.Size != int64(len(whole)) {
 		e.Errorf("Get(%q): Info.Size is %d, want the object's total %d", key, o.Size, len(whole))
 	}
+	if o.HasCRC32C && o.CRC32C != castagnoli(whole) {
+		e.Errorf("Get(%q): Info.CRC32C is %08x, the object's is %08x", key, o.CRC32C, castagnoli(whole))
+	}
 	e.isInfo(o.Info, key, int64(len(whole)))
 }
 

@@ -96,7 +96,7 @@ func listNothing(e *env) {
 }
 
 func listOrder(e *env) {
-	names := []string{"b", "a-b", "a.b", "a/b", "a0", "a b", "A", "Z", "_", "a/b-c", "a/b/c2", "a0/b", "a!", "a~", "aa", "a,b", "a+b", "0", "10", "9"}
+	names := []string{"b", "a-b", "a.b", "a/b", "a0", "a b", "A", "Z", "_", "a/b-c", "a/bb/c2", "a00/b", "a!", "a~", "aa", "a,b", "a+b", "0", "10", "9"}
 	e.setKeys(names...)
 	slices.Sort(names)
 	e.lists("", nil, names...)
@@ -173,26 +173,26 @@ func listFields(e *env) {
 }
 
 func listStartAfter(e *env) {
-	e.setKeys("a", "b", "b-", "b/1", "c", "d")
+	e.setKeys("a", "b", "b-", "bb/1", "c", "d")
 	for after, want := range map[string][]string{
-		e.key(""):   {"a", "b", "b-", "b/1", "c", "d"},
-		e.key("A"):  {"a", "b", "b-", "b/1", "c", "d"},
-		e.key("a"):  {"b", "b-", "b/1", "c", "d"},
-		e.key("aa"): {"b", "b-", "b/1", "c", "d"},
-		e.key("b"):  {"b-", "b/1", "c", "d"},
-		e.key("b/"): {"b/1", "c", "d"},
+		e.key(""):   {"a", "b", "b-", "bb/1", "c", "d"},
+		e.key("A"):  {"a", "b", "b-", "bb/1", "c", "d"},
+		e.key("a"):  {"b", "b-", "bb/1", "c", "d"},
+		e.key("aa"): {"b", "b-", "bb/1", "c", "d"},
+		e.key("b"):  {"b-", "bb/1", "c", "d"},
+		e.key("b/"): {"bb/1", "c", "d"},
 		e.key("c"):  {"d"},
 		e.key("d"):  {},
 		e.key("e"):  {},
-		"!":         {"a", "b", "b-", "b/1", "c", "d"},
+		"!":         {"a", "b", "b-", "bb/1", "c", "d"},
 		"~":         {},
 	} {
 		e.lists("", &blob.ListOptions{StartAfter: after}, want...)
 	}
-	e.lists("b", &blob.ListOptions{StartAfter: e.key("b")}, "b-", "b/1")
-	e.lists("b", &blob.ListOptions{StartAfter: e.key("a")}, "b", "b-", "b/1")
+	e.lists("b", &blob.ListOptions{StartAfter: e.key("b")}, "b-", "bb/1")
+	e.lists("b", &blob.ListOptions{StartAfter: e.key("a")}, "b", "b-", "bb/1")
 	e.lists("b", &blob.ListOptions{StartAfter: e.key("c")})
-	e.lists("b/", &blob.ListOptions{StartAfter: e.key("b/1")})
+	e.lists("bb/", &blob.ListOptions{StartAfter: e.key("bb/1")})
 }
 
 func listFollows(e *env) {

@@ -1,6 +1,8 @@
 package blobtest
 
 import (
+	"bytes"
+	"context"
 	"maps"
 
 	"github.com/wholeblob/wholeblob/blob"
@@ -11,6 +13,7 @@ func sliceRules() []rule {
 		{name: "slices/set-bytes", says: "The caller may change its bytes after Set: the object stays as it was set.", run: slicesSet},
 		{name: "slices/metadata", says: "The caller may change its metadata map after Set: the object stays as it was set.", run: slicesMetadata},
 		{name: "slices/dst", says: "Data in the caller's Dst is the caller's: changing it changes nothing stored.", run: slicesDst},
+		{name: "slices/dst-left-alone", says: "No Get returns while it may still write to Dst, cancelled or not.", run: slicesDstLeftAlone},
 		{name: "slices/data-stays", says: "Data that was returned never changes, whatever becomes of the object.", run: slicesDataStays},
 		{name: "slices/options", says: "Options are the caller's: no call changes them.", run: slicesOptions},
 	}
@@ -50,6 +53,34 @@ func slicesDst(e *env) {
 		e.holds(k, d)
 		again := e.mustGet(k, &blob.GetOptions{Dst: dst})
 		e.isPart(again, k, d, 0, size)
+	}
+}
+
+// slicesDstLeftAlone cancels reads of many parts at different moments and looks for late writes to Dst; the
+// race detector finds those that come while nobody looks.
+func slicesDstLeftAlone(e *env) {
+	k, size := e.key("x"), 8*e.PartSize
+	e.mustSet(k, e.data("x", size), nil)
+	dst := make([]byte, size)
+	for i := range 20 {
+		ctx, cancel := context.WithCancel(e.ctx)
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			_, _ = e.store.Get(ctx, k, &blob.GetOptions{Dst: dst})
+		}()
+		for range i * 50 {
+			yieldProcessor()
+		}
+		cancel()
+		<-done
+		clear(dst)
+		for range 200 {
+			yieldProcessor()
+		}
+		if n := bytes.Count(dst, []byte{0}); int64(n) != size {
+			e.Errorf("%d bytes of Dst were written after Get had returned", size-int64(n))
+		}
 	}
 }
 

@@ -37,6 +37,7 @@ func sourceRules() []rule {
 				return blob.ReaderAt(failsAt(d, int64(len(d))*6/10, panics), int64(len(d)))
 			})
 		}},
+		{name: "source/eof-with-data", says: "A ReaderAt may return io.EOF with its last bytes, or without.", run: sourceEOF},
 		{name: "source/left-alone", says: "No Set returns while it may still read its source.", run: sourceLeftAlone},
 	}
 }
@@ -80,6 +81,30 @@ func (e *env) isPanic(err error, key string) {
 	}
 	if blob.OutcomeOf(err) != blob.NotApplied {
 		e.Errorf("Set of a source that panics: the outcome is %v: %v", blob.OutcomeOf(err), err)
+	}
+}
+
+func sourceEOF(e *env) {
+	for _, size := range []int64{1, 100, e.PartSize, 3*e.PartSize + 7} {
+		for _, with := range []bool{true, false} {
+			k := e.key(fmt.Sprint(size, with))
+			d := e.data(k, size)
+			src := readerAtFunc(func(p []byte, off int64) (int, error) {
+				n, err := bytes.NewReader(d).ReadAt(p, off)
+				if n == len(p) { // the one case in which io.ReaderAt leaves it open
+					err = nil
+					if with && off+int64(n) == size {
+						err = io.EOF
+					}
+				}
+				return n, err
+			})
+			if _, err := e.store.Set(e.ctx, k, blob.ReaderAt(src, size), nil); err != nil {
+				e.Errorf("Set of %d bytes, io.EOF with the last of them: %v: %v", size, with, err)
+				continue
+			}
+			e.holds(k, d)
+		}
 	}
 }
 

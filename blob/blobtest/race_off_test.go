@@ -1,0 +1,5 @@
+//go:build !race
+
+package blobtest
+
+const raceDetector = false

@@ -24,6 +24,7 @@ func TestConformance(t *testing.T) {
 		"synced":  {},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			c := &blobtest.Config{
 				MaxGet: func(t *testing.T, n int64) blob.Blob {
 					o := opts

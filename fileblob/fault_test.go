@@ -239,3 +239,51 @@ func TestLengthIsCheckedBeforeTheRename(t *testing.T) {
 		t.Errorf("%d renames, %d temporary files", got, temps(t, dir))
 	}
 }
+
+// apache/arrow-rs-object-store #71: a delete prunes a directory between the moment in which a Set found or made it and the
+// moment in which the Set uses it.
+func TestSetMakesDirectoriesAgainThatArePrunedUnderIt(t *testing.T) {
+	for _, at := range []string{"mkdir a/b", "opendir a/b", "rename "} {
+		dir := t.TempDir()
+		s, p := probedStore(t, dir, Options{NoSync: true})
+		pruned := 0
+		p.reset(func(_ int, call string) (error, bool) {
+			if strings.HasPrefix(call, at) && pruned < 3 && os.Remove(filepath.Join(dir, "a", "b")) == nil ||
+				strings.HasPrefix(call, "mkdir a/b") && pruned < 3 {
+				if os.Remove(filepath.Join(dir, "a")) == nil {
+					pruned++
+				}
+			}
+			return nil, false
+		})
+		if _, err := s.Set(t.Context(), "a/b/k", blob.Bytes([]byte("content")), &blob.SetOptions{If: blob.IfAbsent()}); err != nil {
+			t.Errorf("pruned before %q: %v", at, err)
+		}
+		if pruned != 3 {
+			t.Errorf("pruned before %q %d times", at, pruned)
+		}
+		p.reset(nil)
+		if got := get(t, s, "a/b/k"); got != "content" {
+			t.Errorf("read %q", got)
+		}
+	}
+}
+
+// Something that takes every directory away must end in an error, not in an endless loop.
+func TestSetGivesUpOnDirectoriesThatAreAlwaysPruned(t *testing.T) {
+	dir := t.TempDir()
+	s, p := probedStore(t, dir, Options{NoSync: true})
+	p.reset(func(_ int, call string) (error, bool) {
+		if strings.HasPrefix(call, "rename ") {
+			_ = os.Remove(filepath.Join(dir, "a"))
+		}
+		return nil, false
+	})
+	_, err := s.Set(t.Context(), "a/k", blob.Bytes(nil), nil)
+	if !errors.Is(err, blob.ErrUnavailable) || blob.OutcomeOf(err) != blob.NotApplied {
+		t.Errorf("Set: %v", err)
+	}
+	if n := temps(t, dir); n != 0 {
+		t.Errorf("%d temporary files are left", n)
+	}
+}

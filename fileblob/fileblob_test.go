@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/wholeblob/wholeblob/blob"
@@ -101,6 +104,22 @@ func TestMaxObjectBoundsStreamsOfUnknownLength(t *testing.T) {
 	}
 	if _, err := s.Set(t.Context(), "k", blob.Stream(bytes.NewReader(make([]byte, 10)), -1), nil); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestStreamThatEndsWithAWrappedEOFStoresNothing(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir, Options{NoSync: true})
+	set(t, s, "k", "old")
+	for _, end := range []error{fmt.Errorf("connection: %w", io.EOF), io.ErrUnexpectedEOF} {
+		r := io.MultiReader(bytes.NewReader(make([]byte, 1000)), iotest.ErrReader(end))
+		_, err := s.Set(t.Context(), "k", blob.Stream(r, -1), nil)
+		if !errors.Is(err, end) || blob.OutcomeOf(err) != blob.NotApplied {
+			t.Errorf("Set: %v", err)
+		}
+		if got := get(t, s, "k"); got != "old" {
+			t.Errorf("read %q", got)
+		}
 	}
 }
 

@@ -29,3 +29,19 @@ func foreign(_ *testing.T, store blob.Blob, key string, data []byte) {
 	defer s.mu.Unlock()
 	s.putLocked(&object{data: data, info: blob.Info{Key: key, Size: int64(len(data)), Version: blob.NewToken()}})
 }
+
+// Otherwise deleted objects would be kept for ever that nobody can restore.
+func TestNoKeyIsThereAndDeletedAtOnce(t *testing.T) {
+	s := New(&Options{Restore: true})
+	for range 2 {
+		if _, err := s.Set(t.Context(), "k", blob.Bytes(nil), nil); err != nil {
+			t.Fatal(err)
+		}
+		if n := len(s.mu.deleted); n != 0 {
+			t.Errorf("%d deleted objects are kept of keys that exist", n)
+		}
+		if err := s.Delete(t.Context(), "k", nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -183,7 +183,7 @@ func (b *broken) statted(change func(i *blob.Info)) {
 
 // listed makes b yield what change makes of the whole listing.
 func (b *broken) listed(change func(prefix string, o blob.ListOptions, infos []blob.Info) []blob.Info) {
-	b.list = func(ctx context.Context, prefix string, opts *blob.ListOptions) iter.Seq2[blob.Info, error] {
+	b.list = func(_ context.Context, prefix string, opts *blob.ListOptions) iter.Seq2[blob.Info, error] {
 		var o blob.ListOptions
 		if opts != nil {
 			o = *opts

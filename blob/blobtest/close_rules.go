@@ -80,7 +80,7 @@ func (e *env) startClose(ctx context.Context) <-chan error {
 }
 
 func closeWaitsSet(e *env) {
-	_, end := e.startHeld(e.key("x"), e.data("x", 3*e.PartSize))
+	end := e.startHeld(e.key("x"), e.data("x", 3*e.PartSize))
 	closed := e.startClose(e.ctx)
 	e.untilRefused(closed)
 	if len(closed) > 0 {
@@ -121,7 +121,7 @@ func closeWaitsList(e *env) {
 }
 
 func closeContext(e *env) {
-	_, end := e.startHeld(e.key("x"), e.data("x", 3*e.PartSize))
+	end := e.startHeld(e.key("x"), e.data("x", 3*e.PartSize))
 	ctx, cancel := context.WithCancel(e.ctx)
 	closed := e.startClose(ctx)
 	e.untilRefused(closed)

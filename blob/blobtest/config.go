@@ -118,7 +118,7 @@ func (s *settings) checkNames(rules []rule) error {
 			return name == r.name || strings.HasPrefix(name, r.name+"/")
 		})
 		if !known {
-			return fmt.Errorf("Deviations or Pending names %q, which is no rule", name)
+			return fmt.Errorf("a deviation or pending rule is named %q, which is no rule", name)
 		}
 		if s.Deviations[name] != "" && s.Pending[name] != "" {
 			return fmt.Errorf("%q is named both in Deviations and in Pending", name)

@@ -20,6 +20,7 @@ func ExampleRun() {
 		})
 	}
 	_ = conformance // func TestConformance(t *testing.T)
+	// Output:
 }
 
 // Concurrent handles of one store, each behind replies that get lost.
@@ -32,7 +33,8 @@ func ExampleLinearizable() {
 		}
 		blobtest.Linearizable(t, []blob.Blob{lossy(seed), lossy(seed + 1)}, &blobtest.LinearOptions{Tolerate: true, Deletes: true, Seed: seed})
 	}
-	_ = test
+	_ = test // func TestLinearizable(t *testing.T)
+	// Output:
 }
 
 // The second Set happens, and its reply is lost.

@@ -145,7 +145,7 @@ func (f Fault) failure(store, op, key string) error {
 	switch {
 	case f.Do == Throttle:
 		e.Kind, e.Code, e.RetryAfter = blob.ErrThrottled, "SlowDown", f.RetryAfter
-	case f.Err != nil && blob.KindOf(f.Err) == f.Err: //nolint:errorlint // a sentinel itself, not what wraps one
+	case f.Err != nil && blob.KindOf(f.Err) == f.Err: // a sentinel itself, not what wraps one
 		e.Kind, e.Status = f.Err, 0
 	case f.Err != nil:
 		e.Kind, e.Err, e.Status = nil, f.Err, 0

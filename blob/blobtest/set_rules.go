@@ -14,9 +14,7 @@ func setRules() []rule {
 		{name: "set/info", says: "Set returns Key, Size and Version, the same as Stat's.", run: setInfo},
 		{name: "set/overwrite", says: "A second Set replaces the object whole, whether larger, smaller or empty.", run: setOverwrite},
 		{name: "set/new-version", says: "Another content of a key has another version.", run: setNewVersion},
-		{name: "set/sizes-bytes", says: "Bytes of every size around the multiples of a part are stored exactly.", run: func(e *env) {
-			e.sizes(func(d []byte) blob.Source { return blob.Bytes(d) })
-		}},
+		{name: "set/sizes-bytes", says: "Bytes of every size around the multiples of a part are stored exactly.", run: func(e *env) { e.sizes(blob.Bytes) }},
 		{name: "set/sizes-readerat", says: "A ReaderAt of every size around the multiples of a part is stored exactly.", run: func(e *env) {
 			e.sizes(func(d []byte) blob.Source { return blob.ReaderAt(bytes.NewReader(d), int64(len(d))) })
 		}},
@@ -154,7 +152,7 @@ func setInvisible(e *env) {
 			if exists {
 				e.mustSet(k, old, nil)
 			}
-			_, end := e.startHeld(k, d)
+			end := e.startHeld(k, d)
 			if exists {
 				e.holds(k, old)
 				e.isInfo(e.mustStat(k), k, 50)

@@ -111,7 +111,8 @@ func slicesOptions(e *env) {
 		e.Errorf("Get changed its options to %+v", get)
 	}
 	list := blob.ListOptions{StartAfter: e.key("a")}
-	for range e.store.List(e.ctx, e.prefix, &list) {
+	if _, err := e.list(e.ctx, e.prefix, &list); err != nil {
+		e.Errorf("List: %v", err)
 	}
 	if list != (blob.ListOptions{StartAfter: e.key("a")}) {
 		e.Errorf("List changed its options to %+v", list)

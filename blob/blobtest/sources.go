@@ -92,8 +92,8 @@ func (h *held) source() blob.Source { return blob.ReaderAt(h, int64(len(h.data))
 
 // startHeld starts a Set that stops in its source, and returns when it has. end lets it go on and
 // returns what Set did.
-func (e *env) startHeld(key string, data []byte) (h *held, end func() (blob.Info, error)) {
-	h = holdAt(e.ctx, data, int64(len(data))/2)
+func (e *env) startHeld(key string, data []byte) (end func() (blob.Info, error)) {
+	h := holdAt(e.ctx, data, int64(len(data))/2)
 	type result struct {
 		info blob.Info
 		err  error
@@ -110,7 +110,7 @@ func (e *env) startHeld(key string, data []byte) (h *held, end func() (blob.Info
 	case <-e.ctx.Done():
 		e.Fatalf("Set(%q) does not read its source", key)
 	}
-	return h, func() (blob.Info, error) {
+	return func() (blob.Info, error) {
 		close(h.release)
 		r := <-done
 		return r.info, r.err

@@ -1,6 +1,8 @@
 package fileblob
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -85,6 +87,49 @@ func TestSetSyncsTheParentsOfADirectoryThatSomeoneElseMade(t *testing.T) {
 	set(t, s, "a/b/k", "")
 	equalLines(t, grep(p.trace(), "fsync", "mkdir"),
 		[]string{"fsync .wholeblob/tmp/TEMP", "fsync a/b/", "fsync a/", "fsync /"})
+}
+
+// The object was deleted, and its directory pruned, before the Set had synced it: it is only durable that the key is
+// gone once the directory above is.
+func TestSetSyncsTheParentOfARememberedDirectoryThatIsGone(t *testing.T) {
+	dir := t.TempDir()
+	s, p := probedStore(t, dir, Options{})
+	other := open(t, dir, Options{NoSync: true})
+	set(t, s, "a/j", "")
+	p.reset(func(_ int, call string) (error, bool) {
+		if call == "fsync a/" {
+			if err := other.DeleteAll(t.Context(), []string{"a/j", "a/k"}); err != nil {
+				t.Error(err)
+			}
+		}
+		return nil, false
+	})
+	set(t, s, "a/k", "")
+	equalLines(t, grep(p.trace(), "fsync"), []string{"fsync .wholeblob/tmp/TEMP", "fsync a/", "fsync /"})
+}
+
+func TestCancelBeforeTheRenameChangesNothingAndAfterItNothingMore(t *testing.T) {
+	for at, committed := range map[string]bool{"fsync .wholeblob/tmp": false, "lock .wholeblob/locks": false, "rename ": true, "fsync a/": true} {
+		s, p := probedStore(t, t.TempDir(), Options{})
+		old := set(t, s, "a/k", "old")
+		ctx, cancel := context.WithCancel(t.Context())
+		p.reset(func(_ int, call string) (error, bool) {
+			if strings.HasPrefix(call, at) {
+				cancel()
+			}
+			return nil, false
+		})
+		_, err := s.Set(ctx, "a/k", blob.Bytes([]byte("new")), nil)
+		cancel()
+		p.reset(nil)
+		info, statErr := s.Stat(t.Context(), "a/k")
+		if statErr != nil || committed != (info.Version != old.Version) || committed != (err == nil) {
+			t.Errorf("cancelled at %q: %v; %v, %v", at, err, info, statErr)
+		}
+		if err != nil && (!errors.Is(err, context.Canceled) || blob.OutcomeOf(err) != blob.NotApplied) {
+			t.Errorf("cancelled at %q: %v", at, err)
+		}
+	}
 }
 
 func TestDeleteSyncsTheDirectoryAndWhatItPrunes(t *testing.T) {

@@ -111,7 +111,7 @@ func TestWhatIsNotRetriedComesBackAtOnce(t *testing.T) {
 				continue
 			}
 			e, ok := errors.AsType[*blob.Error](err)
-			if kind := blob.KindOf(tc.err); !ok || blob.KindOf(err) != kind { //nolint:errorlint // the sentinels themselves
+			if kind := blob.KindOf(tc.err); !ok || blob.KindOf(err) != kind {
 				t.Fatalf("%s: error %v, want of kind %v", tc.name, err, kind)
 			}
 			if e.Exhausted != (tc.name == "exhausted") {

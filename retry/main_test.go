@@ -71,7 +71,7 @@ func wantError(t *testing.T, err, kind error, outcome blob.Outcome) *blob.Error 
 	if !ok {
 		t.Fatalf("error %v (%T), want a *blob.Error", err, err)
 	}
-	if got := blob.KindOf(err); got != kind || !errors.Is(err, kind) { //nolint:errorlint // the sentinel itself
+	if got := blob.KindOf(err); got != kind || !errors.Is(err, kind) {
 		t.Errorf("error %q is of kind %v, want %v", err, blob.KindOf(err), kind)
 	}
 	if got := blob.OutcomeOf(err); got != outcome {

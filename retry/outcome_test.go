@@ -161,8 +161,8 @@ func model(all []step, effect Effect, attempts int, total time.Duration) verdict
 		if unknown {
 			v.outcome = blob.Unknown
 		}
-		transient := s.kind == blob.ErrConflict || s.kind == blob.ErrThrottled || s.kind == blob.ErrUnavailable || //nolint:errorlint // sentinels
-			effect == None && (s.kind == blob.ErrTruncated || s.kind == blob.ErrCorrupt) //nolint:errorlint // sentinels
+		transient := s.kind == blob.ErrConflict || s.kind == blob.ErrThrottled || s.kind == blob.ErrUnavailable ||
+			effect == None && (s.kind == blob.ErrTruncated || s.kind == blob.ErrCorrupt)
 		v.exhausted = s.exhausted || transient && !s.source
 		if !transient || s.exhausted || s.source || s.final || effect == Once && unknown {
 			return v

@@ -67,7 +67,7 @@ func TestAnAttemptCutOffByTheCallersDeadlineIsTheCallersError(t *testing.T) {
 					ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 					defer cancel()
 					err := Do(ctx, Policy{Attempt: limit}, Call{Op: blob.OpGet, Effect: None}, hang(report))
-					if !errors.Is(err, context.DeadlineExceeded) || blob.KindOf(err) != context.DeadlineExceeded { //nolint:errorlint // a sentinel
+					if !errors.Is(err, context.DeadlineExceeded) || blob.KindOf(err) != context.DeadlineExceeded {
 						t.Errorf("error %v of kind %v, want the caller's deadline", err, blob.KindOf(err))
 					}
 				})

@@ -23,7 +23,7 @@ func allocated(f func()) int64 {
 	runtime.ReadMemStats(&before)
 	f()
 	runtime.ReadMemStats(&after)
-	return int64(after.TotalAlloc - before.TotalAlloc) //nolint:gosec // far below 63 bits
+	return int64(after.TotalAlloc - before.TotalAlloc)
 }
 
 // A Get allocates its payload once, and not at all with Dst. The server's share, which is in this process too and
@@ -66,12 +66,12 @@ func setLargeFile(t testing.TB, size int64) int64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer st.Close(t.Context())
+	defer closeStore(t, st)
 	f, err := os.Create(filepath.Join(t.TempDir(), "large"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
+	t.Cleanup(func() { _ = f.Close() })
 	if err := f.Truncate(size); err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func serveElsewhere(t testing.TB) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), exe) //nolint:gosec // this very program
+	cmd := exec.CommandContext(t.Context(), exe)
 	cmd.Env = append(os.Environ(), serverRole+"=1")
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
@@ -150,7 +150,7 @@ func serve() {
 		panic(err)
 	}
 	defer srv.Close()
-	fmt.Println(srv.URL()) //nolint:forbidigo // the protocol with serveElsewhere
+	fmt.Println(srv.URL())
 	_, _ = bufio.NewReader(os.Stdin).ReadByte()
 }
 

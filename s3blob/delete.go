@@ -60,7 +60,8 @@ func (r *requests) DeleteBatch(ctx context.Context, keys []string) ([]error, err
 func keyFault(f types.Error) error {
 	const unknownCode = 500
 	e := &blob.Error{Code: aws.ToString(f.Code), Err: errors.New(aws.ToString(f.Message))}
-	e.Kind, e.Outcome = classify(unknownCode, e.Code)
+	v := classify(unknownCode, e.Code)
+	e.Kind, e.Outcome = v.kind, v.outcome
 	return e
 }
 

@@ -38,7 +38,8 @@ func fault(ctx context.Context, err error, st *sent) error {
 	if e.Status == 0 || e.Code == "" && e.Status < 300 { // no reply, or one that could not be read
 		return lost(ctx, e, st)
 	}
-	e.Kind, e.Outcome = classify(e.Status, e.Code)
+	v := classify(e.Status, e.Code)
+	e.Kind, e.Outcome = v.kind, v.outcome
 	if e.Kind == blob.ErrInvalidOption && reply != nil && reply.Response != nil {
 		if region := reply.Response.Header.Get("X-Amz-Bucket-Region"); region != "" {
 			e.Err = fmt.Errorf("the bucket is in region %s: %w", region, err)
@@ -71,66 +72,73 @@ func dialed(err error) bool {
 	return errors.As(err, &send)
 }
 
-// classify maps a reply to a kind and to what it says about a mutation: the service refused, or something
-// failed on the way and nobody knows. Codes are from "Error responses", Amazon S3 API Reference.
-func classify(status int, code string) (error, blob.Outcome) {
+// verdict is what a reply means: its kind, and what it says about a mutation.
+type verdict struct {
+	kind    error
+	outcome blob.Outcome
+}
+
+func refused(kind error) verdict { return verdict{kind, blob.NotApplied} }
+
+// classify maps a reply to its verdict: the service refused, or something failed on the way and nobody knows. Codes are from "Error responses", Amazon S3 API Reference.
+func classify(status int, code string) verdict {
 	switch code {
 	case "NoSuchBucket":
-		return blob.ErrNoContainer, blob.NotApplied
+		return refused(blob.ErrNoContainer)
 	case "NoSuchKey", "NotFound", "NoSuchVersion", "NoSuchUpload":
-		return blob.ErrNotFound, blob.NotApplied
+		return refused(blob.ErrNotFound)
 	case "PreconditionFailed":
-		return blob.ErrPrecondition, blob.NotApplied
+		return refused(blob.ErrPrecondition)
 	case "ConditionalRequestConflict", "OperationAborted":
-		return blob.ErrConflict, blob.NotApplied
+		return refused(blob.ErrConflict)
 	case "SlowDown", "ServiceUnavailable", "Throttling", "ThrottlingException", "RequestLimitExceeded", "TooManyRequests":
-		return blob.ErrThrottled, blob.NotApplied
+		return refused(blob.ErrThrottled)
 	case "RequestTimeout", "IncompleteBody":
-		return blob.ErrUnavailable, blob.NotApplied // not all of the body arrived
+		return refused(blob.ErrUnavailable) // not all of the body arrived
 	case "InternalError":
-		return blob.ErrUnavailable, blob.Unknown
+		return verdict{blob.ErrUnavailable, blob.Unknown}
 	case "ExpiredToken", "InvalidToken", "TokenRefreshRequired", "AccessDenied", "RequestTimeTooSkewed":
-		return blob.ErrPermission, blob.NotApplied
+		return refused(blob.ErrPermission)
 	case "EntityTooLarge":
-		return blob.ErrTooLarge, blob.NotApplied
+		return refused(blob.ErrTooLarge)
 	case "KeyTooLongError":
-		return blob.ErrInvalidKey, blob.NotApplied
+		return refused(blob.ErrInvalidKey)
 	case "BadDigest", "InvalidDigest", "XAmzContentSHA256Mismatch":
-		return blob.ErrCorrupt, blob.NotApplied
+		return refused(blob.ErrCorrupt)
 	}
 	if status == http.StatusConflict && code != "" && code != "Conflict" {
 		// Not an operation in flight but something that lasts, such as a file where a folder should be on a server
 		// that keeps objects in a file system.
-		return blob.ErrUnsupported, blob.NotApplied
+		return refused(blob.ErrUnsupported)
 	}
 	return classifyStatus(status)
 }
 
 // classifyStatus is for replies without a code, as to HEAD, and with one that says no more than the status.
-func classifyStatus(status int) (error, blob.Outcome) {
+func classifyStatus(status int) verdict {
 	switch {
 	case status < 300: // an error document with the status of a success
-		return blob.ErrUnavailable, blob.Unknown
+		return verdict{blob.ErrUnavailable, blob.Unknown}
 	case status == http.StatusUnauthorized, status == http.StatusForbidden:
-		return blob.ErrPermission, blob.NotApplied
+		return refused(blob.ErrPermission)
 	case status == http.StatusNotFound:
-		return blob.ErrNotFound, blob.NotApplied
+		return refused(blob.ErrNotFound)
 	case status == http.StatusRequestTimeout:
-		return blob.ErrUnavailable, blob.Unknown
+		return verdict{blob.ErrUnavailable, blob.Unknown}
 	case status == http.StatusConflict:
-		return blob.ErrConflict, blob.NotApplied
+		return refused(blob.ErrConflict)
 	case status == http.StatusPreconditionFailed:
-		return blob.ErrPrecondition, blob.NotApplied
+		return refused(blob.ErrPrecondition)
 	case status == http.StatusRequestedRangeNotSatisfiable:
-		return blob.ErrInvalidRange, blob.NotApplied
+		return refused(blob.ErrInvalidRange)
 	case status == http.StatusTooManyRequests:
-		return blob.ErrThrottled, blob.NotApplied
+		return refused(blob.ErrThrottled)
 	case status == http.StatusMethodNotAllowed, status == http.StatusNotImplemented:
-		return blob.ErrUnsupported, blob.NotApplied
+		return refused(blob.ErrUnsupported)
 	case status < 500: // wrong region (301, 400), malformed requests
-		return blob.ErrInvalidOption, blob.NotApplied
+		return refused(blob.ErrInvalidOption)
 	default:
-		return blob.ErrUnavailable, blob.Unknown
+		return verdict{blob.ErrUnavailable, blob.Unknown}
 	}
 }
 

@@ -1,6 +1,7 @@
 package s3blob_test
 
 import (
+	"context"
 	"os"
 	"testing"
 	"time"
@@ -57,10 +58,13 @@ func open(t testing.TB, srv *fakes3.Server, edit func(*s3blob.Options)) *s3blob.
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := st.Close(t.Context()); err != nil {
-			t.Logf("close: %v", err)
-		}
-	})
+	t.Cleanup(func() { closeStore(t, st) })
 	return st
+}
+
+func closeStore(t testing.TB, st *s3blob.Store) {
+	t.Helper()
+	if err := st.Close(context.Background()); err != nil { //nolint:usetesting // the test's context has ended in a clean-up
+		t.Logf("close: %v", err)
+	}
 }

@@ -120,8 +120,8 @@ const (
 	maxBatch  = 1000
 )
 
-// complete returns a checked copy of o with every default filled in.
-func (opts *Options) complete(bucket string) (*Options, error) {
+// complete returns a checked copy of opts with every default filled in.
+func complete(bucket string, opts *Options) (*Options, error) {
 	o := new(Options)
 	if opts != nil {
 		*o = *opts
@@ -178,7 +178,7 @@ func (o *Options) check(bucket string) error {
 	}
 	if o.Endpoint != "" {
 		if _, err := param.ParseEndpoint(o.Endpoint); err != nil {
-			return fmt.Errorf("Endpoint: %w", err)
+			return fmt.Errorf("field Endpoint: %w", err)
 		}
 	}
 	switch {

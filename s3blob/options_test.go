@@ -130,7 +130,7 @@ func TestOptionsAreCopied(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer st.Close(t.Context())
+	defer closeStore(t, st)
 	if after := fmt.Sprintf("%+v %d", o, o.PartSize); after != before {
 		t.Errorf("New changed the options from %s to %s", before, after)
 	}

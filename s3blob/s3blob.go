@@ -50,7 +50,7 @@ var _ blob.Blob = (*Store)(nil)
 // instance metadata) if opts leaves them out, but makes no request to the bucket.
 // opts is copied; nil is the zero value. Errors match blob.ErrInvalidOption and name the field.
 func New(ctx context.Context, bucket string, opts *Options) (*Store, error) {
-	o, err := opts.complete(bucket)
+	o, err := complete(bucket, opts)
 	if err != nil {
 		return nil, openError(err)
 	}

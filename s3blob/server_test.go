@@ -27,11 +27,7 @@ func openReal(t testing.TB, srv *realserver.S3, bucket string, edit func(*s3blob
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := st.Close(t.Context()); err != nil {
-			t.Logf("close: %v", err)
-		}
-	})
+	t.Cleanup(func() { closeStore(t, st) })
 	return st
 }
 

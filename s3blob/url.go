@@ -47,7 +47,7 @@ func ParseURL(raw string) (bucket string, opts *Options, err error) {
 	if u.Host == "" {
 		return "", nil, openError(fmt.Errorf("%w: the URL names no bucket: want s3://bucket/prefix", blob.ErrInvalidOption))
 	}
-	if _, err := o.complete(u.Host); err != nil {
+	if _, err := complete(u.Host, o); err != nil {
 		return "", nil, openError(err)
 	}
 	return u.Host, o, nil

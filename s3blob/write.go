@@ -47,7 +47,7 @@ func onKey(c blob.Condition, err error) error {
 	}
 	_, pinned := c.Version()
 	switch {
-	case c.Absent() && e.Kind == blob.ErrPrecondition: //nolint:errorlint // Kind is a sentinel itself
+	case c.Absent() && e.Kind == blob.ErrPrecondition:
 		e.Kind = blob.ErrExists
 	case pinned && e.Code == "NoSuchKey":
 		e.Kind = blob.ErrPrecondition
@@ -80,7 +80,7 @@ func (r *requests) Part(ctx context.Context, up transfer.Upload, p transfer.Part
 	defer st.body.letGo()
 	in := &s3.UploadPartInput{
 		Bucket: &r.bucket, Key: &up.Key, UploadId: &up.ID,
-		PartNumber: aws.Int32(int32(p.Number)), //nolint:gosec // at most 10,000
+		PartNumber: aws.Int32(int32(p.Number)),
 		Body:       st.body, ContentLength: &p.Size,
 	}
 	if r.checksums {
@@ -100,7 +100,7 @@ func (r *requests) Part(ctx context.Context, up transfer.Upload, p transfer.Part
 func (r *requests) Commit(ctx context.Context, up transfer.Upload, req transfer.CommitRequest) (transfer.Written, error) {
 	parts := make([]types.CompletedPart, len(req.Parts))
 	for i, p := range req.Parts {
-		parts[i] = types.CompletedPart{PartNumber: aws.Int32(int32(p.Number)), ETag: &p.Tag} //nolint:gosec // at most 10,000
+		parts[i] = types.CompletedPart{PartNumber: aws.Int32(int32(p.Number)), ETag: &p.Tag}
 		if p.Sum != "" {
 			parts[i].ChecksumCRC32 = &p.Sum
 		}

@@ -9,8 +9,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/wholeblob/wholeblob/blob"
 	"golang.org/x/sys/unix"
+
+	"github.com/wholeblob/wholeblob/blob"
 )
 
 func noKey(t *testing.T, s *Store, key string) {

@@ -17,8 +17,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/wholeblob/wholeblob/blob"
 	"go.uber.org/goleak"
+
+	"github.com/wholeblob/wholeblob/blob"
 )
 
 // childVar makes the test binary another process of a test: "role dir name".

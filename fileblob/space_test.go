@@ -11,8 +11,9 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/wholeblob/wholeblob/blob"
 	"golang.org/x/sys/unix"
+
+	"github.com/wholeblob/wholeblob/blob"
 )
 
 // mountTmpfs mounts a file system of size bytes on dir, and reports false where that needs rights the test does not have.

@@ -148,7 +148,7 @@ func (s *Store) copySource(ctx context.Context, w io.Writer, src blob.Source) (i
 				return size, err
 			}
 		}
-		if err == io.EOF { //nolint:errorlint // the end is io.EOF itself; a source that fails with an error around it has failed
+		if err == io.EOF { // io.EOF itself: a source that fails with an error around it has failed
 			return size, nil
 		}
 		if err != nil {

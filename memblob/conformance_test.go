@@ -3,9 +3,10 @@ package memblob
 import (
 	"testing"
 
+	"go.uber.org/goleak"
+
 	"github.com/wholeblob/wholeblob/blob"
 	"github.com/wholeblob/wholeblob/blob/blobtest"
-	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

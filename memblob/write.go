@@ -128,9 +128,9 @@ func readMore(r io.Reader, buf *[]byte, size int64) (int, error) {
 		if size > int64(len(b)) {
 			room = min(room, size) // the last step is exact
 		}
-		grown := make([]byte, len(b), room)
-		copy(grown, b)
-		*buf = append(grown, one[0])
+		grown := append(make([]byte, 0, room), b...)
+		grown = append(grown, one[0])
+		*buf = grown
 	}
 	return n, err
 }

@@ -123,7 +123,7 @@ func (r *read) first(ctx context.Context) error {
 		if err != nil {
 			return r.refused(ctx, req, err)
 		}
-		defer rep.Body.Close()
+		defer rep.close()
 		lo, err := r.settle(ctx, req, rep)
 		if err != nil {
 			return err
@@ -340,7 +340,7 @@ func (r *read) readSegment(ctx context.Context, a attempt, seg segment, done *in
 	if err != nil {
 		return r.segmentRefused(err)
 	}
-	defer rep.Body.Close()
+	defer rep.close()
 	p, err := place(req, rep)
 	if err == nil && !rep.HasRange && (req.N > 0 || req.Part > 0) {
 		return errStepDown // it ignores ranges: one plain read instead of this again and again
@@ -400,12 +400,11 @@ func (r *read) fill(a attempt, rep *ReadReply, lo int64, seg segment, done *int6
 func atEnd(body io.Reader, end int64) error {
 	var b [1]byte
 	for range 2 { // a reader may return 0, nil once
-		n, err := body.Read(b[:])
-		if n > 0 {
+		switch n, err := body.Read(b[:]); {
+		case n > 0:
 			return badReply(fmt.Errorf("%w: the body goes on after byte %d", blob.ErrCorrupt, end))
-		}
-		if err != nil {
-			break
+		case err != nil:
+			return nil //nolint:nilerr // see above
 		}
 	}
 	return nil

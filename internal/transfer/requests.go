@@ -81,6 +81,9 @@ type ReadReply struct {
 	Head
 }
 
+// close lets go of the connection. What the body has not delivered by now is no longer of interest, nor is its error.
+func (r *ReadReply) close() { _ = r.Body.Close() }
+
 // Head is what the service says about an object beside its bytes. Size may be -1.
 type Head struct {
 	Size        int64

@@ -155,14 +155,19 @@ type checkedReaderAt struct {
 	size int64
 }
 
-// ReadAt returns io.EOF only at the declared size. An end before it is ErrSourceLength.
+// ReadAt returns io.EOF only at the declared size. An end before it is ErrSourceLength. An error
+// beside all the bytes, which io.ReaderAt does not foresee, is taken at its word: the reader may have found out
+// that the bytes are wrong.
 func (c checkedReaderAt) ReadAt(p []byte, off int64) (n int, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			n, err = 0, &SourceError{Offset: off, Err: fmt.Errorf("panic: %v", v)}
+			n, err = 0, &SourceError{Offset: off, Err: panicked(v)}
 		}
 	}()
-	if off < 0 || off >= c.size {
+	switch {
+	case off < 0:
+		return 0, &SourceError{Offset: off, Err: errors.New("negative offset")}
+	case off >= c.size:
 		return 0, io.EOF
 	}
 	atEnd := false
@@ -173,18 +178,30 @@ func (c checkedReaderAt) ReadAt(p []byte, off int64) (n int, err error) {
 	switch {
 	case n < 0 || n > len(p):
 		return 0, &SourceError{Offset: off, Err: fmt.Errorf("ReadAt of %d bytes returned the count %d", len(p), n)}
-	case n == len(p): // io.ReaderAt may return io.EOF with the last bytes: they count
+	case err != nil && err != io.EOF: //nolint:errorlint // a reader's end is io.EOF itself; a wrapped one is a failure
+		err = &SourceError{Offset: off + int64(n), Err: err}
+		if n == len(p) {
+			n = 0 // io.ReadFull drops the error of a full read
+		}
+		return n, err
+	case n == len(p): // with io.EOF too, which may come with the last bytes
 		if atEnd {
 			return n, io.EOF
 		}
 		return n, nil
 	case err == nil:
 		return n, &SourceError{Offset: off + int64(n), Err: errors.New("ReadAt returned fewer bytes without an error")}
-	case errors.Is(err, io.EOF):
-		return n, &SourceError{Offset: off + int64(n), Err: fmt.Errorf("%w: ended after %d of %d bytes", ErrSourceLength, off+int64(n), c.size)}
 	default:
-		return n, &SourceError{Offset: off + int64(n), Err: err}
+		return n, &SourceError{Offset: off + int64(n), Err: fmt.Errorf("%w: ended after %d of %d bytes", ErrSourceLength, off+int64(n), c.size)}
 	}
+}
+
+// panicked returns the error of a reader that panicked with v, and wraps v if that is an error.
+func panicked(v any) error {
+	if err, ok := v.(error); ok {
+		return fmt.Errorf("panic: %w", err)
+	}
+	return fmt.Errorf("panic: %v", v)
 }
 
 // exactReader reads a stream and checks that it has exactly size bytes.
@@ -209,11 +226,10 @@ func (e *exactReader) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
-	var extra [1]byte
 	probe := e.size >= 0 && e.n == e.size
 	switch {
 	case probe: // one byte more than declared would be too many
-		p = extra[:]
+		p = make([]byte, 1)
 	case e.size >= 0 && int64(len(p)) > e.size-e.n:
 		p = p[:e.size-e.n]
 	}
@@ -244,7 +260,7 @@ func (e *exactReader) fail(err error) error { return &SourceError{Offset: e.n, E
 func (e *exactReader) read(p []byte) (n int, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			n, err = 0, e.fail(fmt.Errorf("panic: %v", v))
+			n, err = 0, e.fail(panicked(v))
 		}
 	}()
 	for range maxEmptyReads {

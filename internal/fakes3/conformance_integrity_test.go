@@ -139,8 +139,12 @@ var integrityChecks = []check{
 			raw, _ := base64.StdEncoding.DecodeString(sum) // just encoded
 			sums = append(sums, raw...)
 		}
+		right := m.done[0].ChecksumCRC32C
+		m.done[0].ChecksumCRC32C = m.done[1].ChecksumCRC32C
+		_, wrong := m.complete()
+		m.done[0].ChecksumCRC32C = right
 		out, err := m.complete()
-		if err != nil {
+		if err := all(refused(wrong, 400, "InvalidPart"), err); err != nil {
 			return err
 		}
 		return same("checksum", aws.ToString(out.ChecksumCRC32C), crc32cOf(sums)+"-2")

@@ -47,12 +47,11 @@ func conform(t *testing.T, client *s3.Client, bucket string, dev map[string]stri
 		t.Run(ck.name, func(t *testing.T) {
 			cf := &conf{Context: t.Context(), c: client, bucket: bucket, min: 5 << 20, prefix: fmt.Sprintf("%08x/%s/", run, ck.name)}
 			err := ck.run(cf)
-			switch what, listed := dev[ck.name]; {
-			case listed && err == nil:
-				t.Errorf("listed as a deviation (%s), but it holds now", what)
-			case listed:
+			what, listed := dev[ck.name]
+			if listed && err != nil {
 				t.Logf("known deviation, %s: %v", what, err)
-			case err != nil:
+			}
+			if err := verdict(err, what, listed); err != nil {
 				t.Error(err)
 			}
 		})
@@ -61,6 +60,27 @@ func conform(t *testing.T, client *s3.Client, bucket string, dev map[string]stri
 		if !known[name] {
 			t.Errorf("the list of deviations names an unknown check %q", name)
 		}
+	}
+}
+
+// verdict is what is wrong with the outcome of a check.
+func verdict(outcome error, what string, listed bool) error {
+	switch {
+	case listed && outcome == nil:
+		return fmt.Errorf("listed as a deviation (%s), but it holds now", what)
+	case listed:
+		return nil
+	}
+	return outcome
+}
+
+func TestStaleDeviationsAreNoticed(t *testing.T) {
+	failed := errors.New("failed")
+	if verdict(nil, "", false) != nil || verdict(failed, "fails", true) != nil {
+		t.Error("an outcome as expected is reported")
+	}
+	if verdict(failed, "", false) == nil || verdict(nil, "fails", true) == nil {
+		t.Error("an outcome that is not expected goes through")
 	}
 }
 

@@ -263,14 +263,14 @@ func TestWaitingForSeveralHeldRequests(t *testing.T) {
 		if n := r.s.InFlight(); n != 3 || in.Hits() != 3 || in.Seen() != 3 {
 			t.Errorf("%d in flight, %d hits, %d seen, want 3", n, in.Hits(), in.Seen())
 		}
+		in.Remove()
+		for range 3 {
+			r.expect(<-done, want{status: 200})
+		}
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
 		if err := in.WaitFor(ended, 4); err == nil {
 			t.Error("a fourth request was waited for with success")
-		}
-		in.Remove()
-		for range 3 {
-			r.expect(<-done, want{status: 200})
 		}
 	}
 }

@@ -226,6 +226,11 @@ func TestTimePassesInABubble(t *testing.T) {
 		if took := time.Since(begin); took != 2*time.Minute {
 			t.Errorf("took %v of the bubble's time, want 2m0s", took)
 		}
+		s.Inject(fakes3.Fault{Op: "HeadObject", Delay: time.Hour})
+		begin = time.Now()
+		if got := r.do("HEAD", "/bucket/k", ""); got.err != nil || time.Since(begin) != time.Hour+time.Minute {
+			t.Errorf("%v after %v of the bubble's time, want 1h1m0s", got.err, time.Since(begin))
+		}
 		in := s.Inject(fakes3.Fault{Before: fakes3.Silence})
 		c.Timeout = time.Hour
 		if got := r.do("GET", "/bucket/k", ""); got.err == nil {
@@ -250,5 +255,53 @@ func TestSuspendedVersioningKeepsOneNullVersion(t *testing.T) {
 	r.expect(r.do("DELETE", "/bucket/k", ""), want{status: 204, header: map[string]string{"X-Amz-Delete-Marker": "true"}})
 	if vs = r.s.Versions("bucket", "k"); len(vs) != 2 || !vs[0].Marker || vs[0].VersionID != "null" {
 		t.Errorf("versions after a delete: %v", vs)
+	}
+}
+
+// TestClientThatGivesUpFreesTheServer: a silence ends on both sides.
+func TestClientThatGivesUpFreesTheServer(t *testing.T) {
+	for _, fault := range []fakes3.Fault{{Before: fakes3.Silence}, {Cut: &fakes3.Cut{At: 1, How: fakes3.Silence}}} {
+		synctest.Test(t, func(t *testing.T) {
+			s := fakes3.New(fakes3.Options{InMemory: true, Anonymous: true, Buckets: []string{"bucket"}})
+			defer s.Close()
+			r := &raw{t, s, s.Client()}
+			defer r.c.CloseIdleConnections()
+			r.c.Timeout = time.Second
+			s.PutObject("bucket", "k", digits, nil)
+			s.Inject(fault)
+			if got := r.do("GET", "/bucket/k", ""); got.err == nil {
+				t.Error("no error")
+			}
+			synctest.Wait()
+			if n := s.OpenConns() + s.InFlight(); n != 0 {
+				t.Errorf("%d connections and requests are left", n)
+			}
+		})
+	}
+}
+
+func TestCopyOfAMultipartObjectIsOneObject(t *testing.T) {
+	r := startRaw(t, fakes3.Options{})
+	r.s.PutObject("bucket", "parts", digits, nil)
+	r.s.PutObject("bucket", "plain", [][]byte{[]byte(allDigits)}, nil)
+	r.expect(r.do("PUT", "/bucket/copy", "", "x-amz-copy-source", "/bucket/parts"), want{status: 200})
+	plain, _ := r.s.Object("bucket", "plain")
+	copied, ok := r.s.Object("bucket", "copy")
+	if !ok || copied.ETag != plain.ETag || copied.Parts != nil || string(copied.Bytes()) != allDigits {
+		t.Errorf("copy: %+v", copied)
+	}
+}
+
+func TestVersionListingBeginsBehindTheMarker(t *testing.T) {
+	r := startRaw(t, fakes3.Options{Versioned: true})
+	for _, k := range []string{"a", "a", "b"} {
+		r.s.PutObject("bucket", k, nil, nil)
+	}
+	for query, n := range map[string]int{
+		"": 3, "&key-marker=a": 1, "&key-marker=a&version-id-marker=" + r.s.Versions("bucket", "a")[0].VersionID: 2,
+	} {
+		if got := strings.Count(r.do("GET", "/bucket?versions"+query, "").body, "<Version>"); got != n {
+			t.Errorf("%q: %d versions, want %d", query, got, n)
+		}
 	}
 }

@@ -149,14 +149,19 @@ func (e *Error) Error() string {
 	}
 	if e.Err != nil {
 		// The cause often wraps the kind already: do not say it twice.
-		text := e.Err.Error()
-		text = strings.TrimPrefix(strings.TrimPrefix(text, kindText), ": ")
-		if text != "" {
+		switch text := e.Err.Error(); {
+		case text == kindText || text == "":
+		case kindText != "":
+			b.WriteString(": " + strings.TrimPrefix(text, kindText+": "))
+		default:
 			b.WriteString(": " + text)
 		}
 	}
-	return b.String()
+	return oneLine.Replace(b.String())
 }
+
+// oneLine keeps causes and codes of many lines, such as those of errors.Join, in one line of a log.
+var oneLine = strings.NewReplacer("\r\n", "; ", "\n", "; ", "\r", "; ")
 
 func (e *Error) detail() string {
 	var parts []string
@@ -194,16 +199,19 @@ func (e *Error) Unwrap() []error {
 
 // KindOf returns the sentinel of this package that err carries, context.Canceled
 // or context.DeadlineExceeded if it carries that instead, and nil if it
-// carries neither. Of a *DeleteError it is the kind of the first key.
+// carries neither. Of a *DeleteError it is the kind of the first key. What the reader of
+// a Source says is the cause of a failed Set and never its kind: it may be the reader of another
+// Blob, which speaks about a key of its own. So a *SourceError has the kind ErrSourceLength, that of a
+// context, or none.
 func KindOf(err error) error {
-	var e *Error
-	if errors.As(err, &e) && e.Kind != nil {
-		return e.Kind
+	if kind, decided := findKind(err); decided {
+		return kind
 	}
-	var k *kind
-	if errors.As(err, &k) {
-		return k
-	}
+	return ofContext(err)
+}
+
+// ofContext returns the error of a context that err matches, or nil.
+func ofContext(err error) error {
 	for _, c := range []error{context.Canceled, context.DeadlineExceeded} {
 		if errors.Is(err, c) {
 			return c
@@ -212,12 +220,47 @@ func KindOf(err error) error {
 	return nil
 }
 
+// findKind looks through err from the outside in; decided is false if nothing in it says anything about kinds.
+func findKind(err error) (found error, decided bool) {
+	switch e := err.(type) { //nolint:errorlint // this is the walk itself
+	case *kind:
+		return e, true
+	case *Error:
+		if e.Kind != nil {
+			return e.Kind, true
+		}
+	case *SourceError:
+		if errors.Is(e.Err, ErrSourceLength) {
+			return ErrSourceLength, true
+		}
+		return ofContext(e.Err), true
+	case *DeleteError:
+		if len(e.Failed) > 0 {
+			return KindOf(e.Failed[0].Err), true
+		}
+	}
+	switch e := err.(type) { //nolint:errorlint // as above
+	case interface{ Unwrap() error }:
+		return findKind(e.Unwrap())
+	case interface{ Unwrap() []error }:
+		for _, inner := range e.Unwrap() {
+			if found, decided := findKind(inner); decided {
+				return found, true
+			}
+		}
+	}
+	return nil, false
+}
+
 // OutcomeOf returns what err, the error of a failed mutation, says about its
 // outcome. An error that says nothing is Unknown. A *DeleteError is NotApplied only if
-// each of its keys is. OutcomeOf(nil) is a mistake and Unknown.
+// it names keys and each of them is. OutcomeOf(nil) is a mistake and Unknown.
 func OutcomeOf(err error) Outcome {
 	var d *DeleteError
 	if errors.As(err, &d) {
+		if len(d.Failed) == 0 {
+			return Unknown
+		}
 		for _, f := range d.Failed {
 			if OutcomeOf(f.Err) != NotApplied {
 				return Unknown

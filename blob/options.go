@@ -191,9 +191,9 @@ func CheckDeleteAll(keys []string) error {
 // CheckList validates the arguments of List.
 func CheckList(prefix string, opts *ListOptions) (ListOptions, error) {
 	o := deref(opts)
-	for name, s := range map[string]string{"prefix": prefix, "StartAfter": o.StartAfter, "Delimiter": o.Delimiter} {
-		if !utf8.ValidString(s) {
-			return o, Invalid(OpList, prefix, fmt.Errorf("%w: %s %q is not valid UTF-8", ErrInvalidOption, name, s))
+	for _, arg := range []struct{ name, value string }{{"prefix", prefix}, {"StartAfter", o.StartAfter}, {"Delimiter", o.Delimiter}} {
+		if !utf8.ValidString(arg.value) {
+			return o, Invalid(OpList, prefix, fmt.Errorf("%w: %s %q is not valid UTF-8", ErrInvalidOption, arg.name, arg.value))
 		}
 	}
 	return o, nil

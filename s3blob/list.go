@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -130,7 +131,34 @@ func (r *requests) DeletedVersions(ctx context.Context, key, token string) (tran
 		if err != nil {
 			return page, err
 		}
-		page.Token = joinToken(k, aws.ToString(out.NextVersionIdMarker))
+		if k == key { // else the page has gone on to keys that begin with ours
+			page.Token = joinToken(k, aws.ToString(out.NextVersionIdMarker))
+		}
 	}
+	newestFirst(page.Versions)
 	return page, nil
+}
+
+// newestFirst puts the versions and the marks of one key, which a reply lists apart, in the order of their age. The service says which
+// one is the newest; times have a resolution of a second, so of two with the same time a mark counts as the newer, as
+// long as it is not contradicted.
+func newestFirst(vs []transfer.KeptVersion) {
+	slices.SortStableFunc(vs, func(a, b transfer.KeptVersion) int {
+		switch {
+		case a.Latest != b.Latest:
+			return order(a.Latest)
+		case !a.ModTime.Equal(b.ModTime):
+			return b.ModTime.Compare(a.ModTime)
+		case a.Marker != b.Marker:
+			return order(a.Marker)
+		}
+		return 0
+	})
+}
+
+func order(first bool) int {
+	if first {
+		return -1
+	}
+	return 1
 }

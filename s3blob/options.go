@@ -66,6 +66,12 @@ type Options struct {
 	// effect worth having.
 	UnsignedPayload bool
 
+	// Restore says that the bucket is versioned, so that deletes can be undone. The Store does not ask the bucket: on one that is not
+	// versioned Restore of an absent key is then blob.ErrNotFound instead of blob.ErrUnsupported.
+	Restore bool
+	// AllowWholeBucket lets Sweep run with an empty Prefix, over the uploads of all who use the bucket.
+	AllowWholeBucket bool
+
 	// PartSize is the size in bytes of all parts of an upload but the last; it grows for objects of more than 10,000 parts.
 	// 0: 8 MiB. At least 5 MiB on Amazon S3; smaller values are for servers that take them.
 	PartSize int64
@@ -256,6 +262,7 @@ func (o *Options) traits() transfer.Traits {
 		SetConditions:    trust,
 		DeleteConditions: trust,
 		BatchDelete:      maxBatch,
+		Restore:          o.Restore,
 		Addressable:      addressable,
 		Batchable:        inXML,
 	}
@@ -297,6 +304,6 @@ func (o *Options) engine() transfer.Options {
 		Prefix: o.Prefix, Policy: o.Retry.WithDefaults(),
 		PartSize: o.PartSize, Threshold: o.Threshold, Segment: o.Segment,
 		Concurrency: o.Concurrency, Restarts: o.Restarts, MaxGet: o.MaxGet,
-		ReadRanges: o.ReadRanges, Logger: o.Logger,
+		ReadRanges: o.ReadRanges, SweepAll: o.AllowWholeBucket, Logger: o.Logger,
 	}
 }

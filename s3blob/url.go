@@ -11,7 +11,7 @@ import (
 // ParseURL reads s3://bucket/prefix?name=value&... into the arguments of New. Credentials have no place in a URL.
 //
 // The parameters are the fields of Options: endpoint, region, path_style, conditions (trust), checksums (on, off),
-// unsigned_payload, part_size, threshold, segment, read (parts, ranges), concurrency, max_get, retry_attempts,
+// unsigned_payload, restore, part_size, threshold, segment, read (parts, ranges), concurrency, max_get, retry_attempts,
 // retry_attempt and retry_total. Sizes are written like 8MiB, durations like 30s, switches true or false. An unknown or
 // doubled parameter, a wrong value and an empty bucket are errors that match blob.ErrInvalidOption and name it.
 func ParseURL(raw string) (bucket string, opts *Options, err error) {
@@ -31,6 +31,7 @@ func ParseURL(raw string) (bucket string, opts *Options, err error) {
 		Conditions:      Trust(q.Enum("conditions", "", string(TrustYes))),
 		Checksums:       Switch(q.Enum("checksums", "", string(On), string(Off))),
 		UnsignedPayload: q.Bool("unsigned_payload", false),
+		Restore:         q.Bool("restore", false),
 		PartSize:        q.Size("part_size", 0),
 		Threshold:       q.Size("threshold", 0),
 		Segment:         q.Size("segment", 0),

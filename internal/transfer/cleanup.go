@@ -21,13 +21,40 @@ type cleaner struct {
 	mu struct {
 		sync.Mutex
 		running int
-		idle    chan struct{} // closed when running falls to 0; nil while nobody waits
-		left    []Upload      // aborts that failed
-		doubts  []Upload      // commits nobody knows the outcome of
+		idle    chan struct{}   // closed when running falls to 0; nil while nobody waits
+		active  map[Upload]bool // in progress: not to be swept
+		left    []Upload        // aborts that failed
+		doubts  []Upload        // commits nobody knows the outcome of
 	}
 }
 
 func (c *cleaner) init(s *Store) { c.s = s }
+
+// begun remembers an upload in progress until ended.
+func (c *cleaner) begun(up Upload) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.mu.active == nil {
+		c.mu.active = make(map[Upload]bool)
+	}
+	c.mu.active[key(up)] = true
+}
+
+func (c *cleaner) ended(up Upload) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.mu.active, key(up))
+}
+
+// mine reports whether up is an upload of this Store in progress.
+func (c *cleaner) mine(up Upload) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.mu.active[key(up)]
+}
+
+// key names an upload without the time, which a service tells only in a listing.
+func key(up Upload) Upload { return Upload{Key: up.Key, ID: up.ID} }
 
 // abort discards up in the background. Its parts are no longer in flight: a part that arrived after the
 // abort would stay, and be billed ("AbortMultipartUpload", Amazon S3 API Reference).
@@ -107,7 +134,7 @@ func (c *cleaner) owed() []string {
 	defer c.mu.Unlock()
 	var names []string
 	for _, up := range c.mu.left {
-		names = append(names, c.s.strip(up.Key)+" "+up.ID)
+		names = append(names, c.s.name(up))
 	}
 	return names
 }

@@ -6,9 +6,11 @@ import (
 	"fmt"
 
 	"github.com/wholeblob/wholeblob/blob"
+	"github.com/wholeblob/wholeblob/retry"
 )
 
-// Restore implements blob.Blob. An existing key is left as it is; a service that keeps nothing can do no more.
+// Restore implements blob.Blob. On a service that keeps versions it removes the marks of deletes that lie over the newest
+// version, which makes that one the current again, whatever was written and deleted before.
 func (s *Store) Restore(ctx context.Context, key string) (blob.Info, error) {
 	if err := blob.CheckName(blob.OpRestore, key); err != nil {
 		return blob.Info{}, s.fail(blob.OpRestore, key, err)
@@ -17,18 +19,81 @@ func (s *Store) Restore(ctx context.Context, key string) (blob.Info, error) {
 		return blob.Info{}, err
 	}
 	defer s.gate.Leave()
-	h, err := s.head(ctx, blob.OpRestore, key)
-	if errors.Is(err, blob.ErrNotFound) {
-		err = blob.Invalid(blob.OpRestore, key, fmt.Errorf("%w: the store keeps no deleted objects", blob.ErrUnsupported))
-	}
+	h, err := s.restore(ctx, key)
 	if err != nil {
-		var e *blob.Error
-		if errors.As(err, &e) { // a Stat applies nothing
-			c := *e
-			c.Outcome = blob.NotApplied
-			err = &c
-		}
 		return blob.Info{}, s.fail(blob.OpRestore, key, err)
 	}
 	return s.info(key, h, h.Size), nil
+}
+
+// restoreTurns bounds how many marks Restore removes from a key, which others may be deleting at the same time.
+const restoreTurns = 1000
+
+// restore ends when the key exists. Each turn removes one mark, the newest, and looks again: services list versions and
+// marks apart, so that of those with the same time only the newest is known for certain. A Set or Delete by somebody else in
+// between is met by the next turn.
+func (s *Store) restore(ctx context.Context, key string) (Head, error) {
+	for range restoreTurns {
+		h, err := s.head(ctx, blob.OpRestore, key)
+		if err == nil || !errors.Is(err, blob.ErrNotFound) {
+			return h, notApplied(err) // a Stat applies nothing
+		}
+		if !s.traits.Restore {
+			return h, blob.Invalid(blob.OpRestore, key, fmt.Errorf("%w: the store keeps no deleted objects", blob.ErrUnsupported))
+		}
+		mark, err := s.newestMark(ctx, key)
+		if err != nil {
+			return h, notApplied(err)
+		}
+		if err := s.undelete(ctx, key, mark); err != nil {
+			return h, err
+		}
+	}
+	return Head{}, &blob.Error{Kind: blob.ErrConflict, Outcome: blob.NotApplied, Exhausted: true,
+		Err: errors.New("the key is written and deleted by others all the time")}
+}
+
+// newestMark returns the newest mark of a delete of key. It is ErrNotFound if the service keeps no version of key: removing marks
+// would restore nothing.
+func (s *Store) newestMark(ctx context.Context, key string) (KeptVersion, error) {
+	var mark *KeptVersion
+	for token := ""; ; {
+		var page VersionPage
+		err := s.do(ctx, call{op: blob.OpRestore, key: key, effect: retry.None}, func(ctx context.Context, _ attempt) (err error) {
+			page, err = s.r.DeletedVersions(ctx, s.full(key), token)
+			return err
+		})
+		if err != nil {
+			return KeptVersion{}, err
+		}
+		for i, v := range page.Versions {
+			switch {
+			case v.Marker && mark == nil:
+				mark = &page.Versions[i]
+			case !v.Marker && mark != nil:
+				return *mark, nil
+			case !v.Marker: // it is the newest itself, and was absent a moment ago: somebody has restored it
+				return KeptVersion{}, &blob.Error{Kind: blob.ErrConflict, Outcome: blob.NotApplied, Exhausted: true,
+					Err: errors.New("the key is written and deleted by others at the same time")}
+			}
+		}
+		switch page.Token {
+		case "":
+			return KeptVersion{}, &blob.Error{Kind: blob.ErrNotFound, Outcome: blob.NotApplied}
+		case token:
+			return KeptVersion{}, badReply(fmt.Errorf("%w: the list of versions does not move on", blob.ErrCorrupt))
+		}
+		token = page.Token
+	}
+}
+
+// undelete removes one mark. Removing it twice is the same as once: a mark is named by its id.
+func (s *Store) undelete(ctx context.Context, key string, v KeptVersion) error {
+	err := s.do(ctx, call{op: blob.OpRestore, key: key, effect: retry.AtLeastOnce}, func(ctx context.Context, _ attempt) error {
+		return s.r.Undelete(ctx, v)
+	})
+	if errors.Is(err, blob.ErrNotFound) {
+		return nil
+	}
+	return err
 }

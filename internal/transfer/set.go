@@ -96,6 +96,8 @@ func (w *write) multipart(ctx context.Context) (Written, error) {
 	if err != nil {
 		return Written{}, err
 	}
+	w.s.clean.begun(up)
+	defer w.s.clean.ended(up)
 	parts, err := w.parts(ctx, up)
 	if err == nil {
 		err = barrier(parts, w.src.Size())

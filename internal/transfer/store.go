@@ -30,6 +30,7 @@ type Options struct {
 	Restarts    int   // how often a read starts over when its object changes
 	MaxGet      int64 // bytes of a Get or GetRanges, at most
 	ReadRanges  bool  // reads begin with a range, not with part 1
+	SweepAll    bool  // Sweep may run without a Prefix
 	Logger      *slog.Logger
 }
 

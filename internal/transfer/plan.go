@@ -2,6 +2,7 @@ package transfer
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/wholeblob/wholeblob/blob"
 )
@@ -62,29 +63,39 @@ func place(req ReadRequest, rep *ReadReply) (placed, error) {
 		return p, fmt.Errorf("%w: impossible Content-Range [%d, %d) of %d", blob.ErrCorrupt, p.lo, p.hi, p.total)
 	case rep.Length >= 0 && rep.Length != p.hi-p.lo:
 		return p, fmt.Errorf("%w: Content-Range has %d bytes, the body %d", blob.ErrCorrupt, p.hi-p.lo, rep.Length)
-	case p.total < 0: // bytes a-b/*: the place is known, the size is not
-		return p, nil
 	}
-	want := placed{0, p.total, p.total}
+	lo, hi := wanted(req, p)
 	switch {
-	case req.Part == 1:
-		want.hi = p.hi // a part ends where it ends
-	case req.Part > 1:
-		want.lo, want.hi = p.lo, p.hi // its place is compared with the plan's by the caller
-	case req.Suffix > 0:
-		want.lo = max(0, p.total-req.Suffix)
-	case req.N > 0:
-		want.lo, want.hi = req.Off, req.Off+min(req.N, p.total-req.Off)
-	}
-	switch {
-	case p.lo != want.lo:
-		return p, fmt.Errorf("%w: asked for bytes from %d, got bytes from %d", blob.ErrCorrupt, want.lo, p.lo)
-	case p.hi < want.hi:
-		return p, fmt.Errorf("%w: want bytes up to %d of %d, got up to %d", blob.ErrTruncated, want.hi, p.total, p.hi)
-	case p.hi > want.hi:
-		return p, fmt.Errorf("%w: asked for bytes up to %d of %d, got up to %d", blob.ErrCorrupt, want.hi, p.total, p.hi)
+	case p.lo != lo:
+		return p, fmt.Errorf("%w: asked for bytes from %d, got bytes from %d", blob.ErrCorrupt, lo, p.lo)
+	case p.hi < hi && p.total >= 0:
+		return p, fmt.Errorf("%w: want bytes up to %d of %d, got up to %d", blob.ErrTruncated, hi, p.total, p.hi)
+	case p.hi > hi:
+		return p, fmt.Errorf("%w: asked for bytes up to %d of %d, got up to %d", blob.ErrCorrupt, hi, p.total, p.hi)
 	}
 	return p, nil
+}
+
+// wanted returns where the bytes that req asks for lie in the object of which a reply brings p. While its total is not
+// known (bytes a-b/*) they may end before hi: the object may.
+func wanted(req ReadRequest, p placed) (lo, hi int64) {
+	total := p.total
+	if total < 0 {
+		total = math.MaxInt64
+	}
+	switch {
+	case req.Part == 1:
+		return 0, p.hi // a part ends where it ends
+	case req.Part > 1:
+		return p.lo, p.hi // its place is compared with the plan's by the caller
+	case req.Suffix > 0 && p.total < 0:
+		return max(p.lo, p.hi-req.Suffix), p.hi
+	case req.Suffix > 0:
+		return max(0, total-req.Suffix), total
+	case req.N > 0:
+		return req.Off, req.Off + min(req.N, total-req.Off)
+	}
+	return 0, total
 }
 
 // placeWithoutRange places a reply without Content-Range. A 206 may lie anywhere. A 200 is the whole object

@@ -2,6 +2,7 @@ package blob
 
 import (
 	"context"
+	"errors"
 	"fmt"
 )
 
@@ -35,10 +36,11 @@ const deletePrefixBatch = 1000
 
 // DeletePrefix deletes every key that begins with prefix and returns how many it deleted. The prefix is a plain
 // string prefix: "bar" deletes "bar-baz/1" too; end it with a slash to delete a folder. An empty
-// prefix, which would delete everything, is ErrInvalidOption: use DeleteAll.
+// prefix, which would delete everything, is ErrInvalidOption: list and use DeleteAll.
 //
 // Keys are deleted as they are listed, 1000 at a time, so an error leaves the rest in place and
-// another call goes on. Keys set meanwhile may survive. An error of DeleteAll ends it.
+// another call goes on. Keys set meanwhile may survive. An error of DeleteAll ends it; the keys it names
+// are not counted.
 func DeletePrefix(ctx context.Context, b Blob, prefix string) (int, error) {
 	if prefix == "" {
 		return 0, Invalid(OpDeleteAll, "", fmt.Errorf("%w: DeletePrefix with an empty prefix", ErrInvalidOption))
@@ -46,9 +48,10 @@ func DeletePrefix(ctx context.Context, b Blob, prefix string) (int, error) {
 	deleted := 0
 	flush := func(keys []string) error {
 		err := b.DeleteAll(ctx, keys)
+		var d *DeleteError
 		if err == nil {
 			deleted += len(keys)
-		} else if d, ok := err.(*DeleteError); ok { //nolint:errorlint // DeleteAll returns it unwrapped
+		} else if errors.As(err, &d) {
 			deleted += len(keys) - len(d.Failed)
 		}
 		return err

@@ -28,7 +28,7 @@ type prefixed struct {
 
 func (p *prefixed) Get(ctx context.Context, key string, opts *GetOptions) (Object, error) {
 	if _, err := CheckGet(key, opts); err != nil { // "" + prefix would be a key
-		return Object{}, err
+		return Object{}, p.refuse(err)
 	}
 	obj, err := p.inner.Get(ctx, p.prefix+key, opts)
 	obj.Info = p.strip(obj.Info)
@@ -37,7 +37,7 @@ func (p *prefixed) Get(ctx context.Context, key string, opts *GetOptions) (Objec
 
 func (p *prefixed) GetRanges(ctx context.Context, key string, rs []Range, opts *GetOptions) ([]Object, error) {
 	if _, err := CheckGetRanges(key, rs, opts); err != nil {
-		return nil, err
+		return nil, p.refuse(err)
 	}
 	objs, err := p.inner.GetRanges(ctx, p.prefix+key, rs, opts)
 	for i := range objs {
@@ -48,7 +48,7 @@ func (p *prefixed) GetRanges(ctx context.Context, key string, rs []Range, opts *
 
 func (p *prefixed) Set(ctx context.Context, key string, src Source, opts *SetOptions) (Info, error) {
 	if _, err := CheckSet(key, src, opts); err != nil {
-		return Info{}, err
+		return Info{}, p.refuse(err)
 	}
 	info, err := p.inner.Set(ctx, p.prefix+key, src, opts)
 	return p.strip(info), p.stripError(err)
@@ -56,7 +56,7 @@ func (p *prefixed) Set(ctx context.Context, key string, src Source, opts *SetOpt
 
 func (p *prefixed) Stat(ctx context.Context, key string) (Info, error) {
 	if err := CheckName(OpStat, key); err != nil {
-		return Info{}, err
+		return Info{}, p.refuse(err)
 	}
 	info, err := p.inner.Stat(ctx, p.prefix+key)
 	return p.strip(info), p.stripError(err)
@@ -81,14 +81,14 @@ func (p *prefixed) List(ctx context.Context, prefix string, opts *ListOptions) i
 
 func (p *prefixed) Delete(ctx context.Context, key string, opts *DeleteOptions) error {
 	if _, err := CheckDelete(key, opts); err != nil {
-		return err
+		return p.refuse(err)
 	}
 	return p.stripError(p.inner.Delete(ctx, p.prefix+key, opts))
 }
 
 func (p *prefixed) DeleteAll(ctx context.Context, keys []string) error {
 	if err := CheckDeleteAll(keys); err != nil {
-		return err
+		return p.refuse(err)
 	}
 	full := make([]string, len(keys))
 	for i, k := range keys {
@@ -99,7 +99,7 @@ func (p *prefixed) DeleteAll(ctx context.Context, keys []string) error {
 
 func (p *prefixed) Restore(ctx context.Context, key string) (Info, error) {
 	if err := CheckName(OpRestore, key); err != nil {
-		return Info{}, err
+		return Info{}, p.refuse(err)
 	}
 	info, err := p.inner.Restore(ctx, p.prefix+key)
 	return p.strip(info), p.stripError(err)
@@ -112,6 +112,14 @@ func (p *prefixed) Close(context.Context) error { return nil }
 func (p *prefixed) strip(info Info) Info {
 	info.Key = strings.TrimPrefix(info.Key, p.prefix)
 	return info
+}
+
+// refuse completes an error of the Check functions, which do not know the store.
+func (p *prefixed) refuse(err error) error {
+	if e, ok := err.(*Error); ok { //nolint:errorlint // made by Invalid
+		e.Store = p.inner.Capabilities().Store
+	}
+	return err
 }
 
 // stripError returns err with the view's keys. The errors of a Blob are *Error or *DeleteError themselves,

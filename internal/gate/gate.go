@@ -39,10 +39,10 @@ func (g *Gate) Enter(ctx context.Context, op, key string) error {
 func (g *Gate) Leave() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.mu.n--
-	if g.mu.n < 0 {
+	if g.mu.n == 0 {
 		panic("gate: Leave without Enter")
 	}
+	g.mu.n--
 	if g.mu.closed && g.mu.n == 0 && g.mu.idle != nil {
 		close(g.mu.idle)
 		g.mu.idle = nil
@@ -67,6 +67,11 @@ func (g *Gate) Shut(ctx context.Context) error {
 	case <-idle:
 		return nil
 	case <-ctx.Done():
+	}
+	select {
+	case <-idle: // both were ready: nothing is owed
+		return nil
+	default:
 		return ctx.Err()
 	}
 }

@@ -28,28 +28,33 @@ func (s *Store) Get(ctx context.Context, key string, opts *blob.GetOptions) (blo
 		return blob.Object{}, err
 	}
 	defer s.gate.Leave()
-	obj, err := s.get(ctx, blob.OpGet, key, o)
+	obj, err := s.get(ctx, blob.OpGet, key, o, s.o.Concurrency)
 	if err != nil {
 		return blob.Object{}, s.fail(blob.OpGet, key, err)
 	}
 	return obj, nil
 }
 
-// get reads one range, starting again after a change a bounded number of times.
-func (s *Store) get(ctx context.Context, op, key string, o blob.GetOptions) (blob.Object, error) {
+// get reads one range with up to inFlight requests at a time, starting again after a change a bounded number of times.
+func (s *Store) get(ctx context.Context, op, key string, o blob.GetOptions, inFlight int) (blob.Object, error) {
 	if !s.traits.addressable(s.full(key)) {
 		return blob.Object{}, &blob.Error{Kind: blob.ErrNotFound, Outcome: blob.NotApplied}
 	}
 	mode := readMode(s.mode.Load())
+	if !o.Range.IsWhole() {
+		mode = byRange // whatever becomes of it says nothing about parts
+	}
 	for restarts := 0; ; {
-		r := &read{s: s, op: op, key: key, o: o, mode: mode}
+		r := &read{s: s, op: op, key: key, o: o, mode: mode, inFlight: inFlight}
 		obj, err := r.run(ctx)
 		switch {
 		case err == nil:
 			return obj, nil
 		case errors.Is(err, errStepDown) && mode < plain:
+			if mode == byPart {
+				s.mode.Store(int32(byRange)) // remembered; plain is not: the fault may be the object's
+			}
 			mode++
-			s.mode.CompareAndSwap(int32(byPart), int32(byRange)) // remembered; plain is not: the fault may be the object's
 		case errors.Is(err, errVersion) && !o.If.IsZero():
 			return obj, &blob.Error{Kind: blob.ErrPrecondition, Outcome: blob.NotApplied, Err: err}
 		case errors.Is(err, errVersion) && restarts >= s.o.Restarts:
@@ -64,11 +69,12 @@ func (s *Store) get(ctx context.Context, op, key string, o blob.GetOptions) (blo
 
 // read is one try to read one range of one version.
 type read struct {
-	s    *Store
-	op   string
-	key  string
-	o    blob.GetOptions
-	mode readMode
+	s        *Store
+	op       string
+	key      string
+	o        blob.GetOptions
+	mode     readMode
+	inFlight int // requests at a time, at most
 
 	// Written by settle, before the workers start and before buf is touched; read-only afterwards.
 	settled bool
@@ -88,7 +94,11 @@ type read struct {
 func (r *read) run(ctx context.Context) (blob.Object, error) {
 	r.ctx, r.cancel = context.WithCancelCause(ctx)
 	defer r.cancel(nil)
-	if err := r.first(r.ctx); err != nil {
+	err := r.first(r.ctx)
+	if err == nil {
+		err = r.work(r.ctx)
+	}
+	if err != nil {
 		r.cancel(err) // the first cause wins: a worker that failed before has ended r.ctx already
 	}
 	r.workers.Wait() // INVARIANT: nobody touches buf after this
@@ -135,9 +145,6 @@ func (r *read) first(ctx context.Context) error {
 
 // firstByHead settles the read by a Stat, and reads all segments by range.
 func (r *read) firstByHead(ctx context.Context) error {
-	if r.mode == byPart {
-		r.mode = byRange
-	}
 	head, err := r.s.head(ctx, r.op, r.key)
 	if err != nil {
 		return err
@@ -258,7 +265,9 @@ func (r *read) prove(ctx context.Context, req ReadRequest, rep *ReadReply, p *pl
 	switch {
 	case p.hi < 0:
 		p.hi = p.total // a body without length: it must bring exactly this
-	case rep.HasRange && p.hi > p.total, !rep.HasRange && req.N < 0 && req.Part == 0 && p.hi != p.total:
+	case rep.HasRange && p.hi > p.total && r.o.Want.HasSize:
+		return head, r.notWanted(r.o.Want.VerifySize(p.hi)) // it has at least these
+	case rep.HasRange && p.hi > p.total:
 		return head, truncated("the body has %d bytes, the object %d", p.hi, p.total)
 	case !rep.HasRange && p.hi != p.total:
 		return head, errStepDown // a part in the clothes of a whole object
@@ -297,27 +306,34 @@ func (r *read) notWanted(err error) error {
 	return &blob.Error{Kind: blob.KindOf(err), Outcome: blob.NotApplied, Exhausted: true, Err: err}
 }
 
-// startWorkers reads r.rest, at most Concurrency requests at a time with the first one's.
+// startWorkers begins to read r.rest beside this goroutine, which has a request of its own in flight and takes part
+// when that is done.
 func (r *read) startWorkers() {
 	ctx := r.ctx // not the first request's, which ends before the workers do
-	n := min(len(r.rest), max(1, r.s.o.Concurrency-1))
-	for range n {
+	for range min(len(r.rest), r.inFlight-1) {
 		r.workers.Go(func() {
-			for {
-				i := int(r.next.Add(1)) - 1
-				if i >= len(r.rest) || ctx.Err() != nil {
-					return
-				}
-				if err := r.worker(ctx, r.rest[i]); err != nil {
-					r.cancel(err)
-					return
-				}
+			if err := r.work(ctx); err != nil {
+				r.cancel(err)
 			}
 		})
 	}
 }
 
-func (r *read) worker(ctx context.Context, seg segment) error {
+// work reads segments until none is left, or another request's failure has ended ctx.
+func (r *read) work(ctx context.Context) error {
+	for ctx.Err() == nil {
+		i := int(r.next.Add(1)) - 1
+		if i >= len(r.rest) {
+			break
+		}
+		if err := r.one(ctx, r.rest[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *read) one(ctx context.Context, seg segment) error {
 	var done int64
 	return r.s.do(ctx, call{op: r.op, key: r.key, bytes: seg.n, effect: retry.None}, func(ctx context.Context, a attempt) error {
 		return r.readSegment(ctx, a, seg, &done)
@@ -338,7 +354,7 @@ func (r *read) readSegment(ctx context.Context, a attempt, seg segment, done *in
 	}
 	rep, err := r.s.r.Read(ctx, req)
 	if err != nil {
-		return r.segmentRefused(err)
+		return segmentRefused(req, err)
 	}
 	defer rep.close()
 	p, err := place(req, rep)
@@ -360,8 +376,11 @@ func (r *read) readSegment(ctx context.Context, a attempt, seg segment, done *in
 	return r.fill(a, rep, p.lo, seg, done)
 }
 
-func (r *read) segmentRefused(err error) error {
+func segmentRefused(req ReadRequest, err error) error {
+	var e *blob.Error
 	switch {
+	case req.Part > 0 && errors.As(err, &e) && partRefusal(e):
+		return errStepDown // it counts parts, but does not serve them
 	case errors.Is(err, blob.ErrPrecondition), errors.Is(err, blob.ErrNotFound), errors.Is(err, blob.ErrInvalidRange):
 		return errVersion // the object was there, and as long, a moment ago
 	}
@@ -390,7 +409,10 @@ func (r *read) fill(a attempt, rep *ReadReply, lo int64, seg segment, done *int6
 		}
 	}
 	if hi := lo + rep.Length; rep.Length < 0 && end == r.total || rep.Length >= 0 && hi == end {
-		return atEnd(rep.Body, end)
+		if err := atEnd(rep.Body, end); err != nil {
+			a.Final() // all of seg is there: another attempt would find nothing left to do, and so not this fault
+			return err
+		}
 	}
 	return nil
 }

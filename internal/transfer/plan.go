@@ -105,6 +105,10 @@ func placeWithoutRange(req ReadRequest, rep *ReadReply) (placed, error) {
 	if rep.Partial {
 		return placed{}, fmt.Errorf("%w: length unproven: a partial reply without Content-Range", blob.ErrTruncated)
 	}
+	if rep.Length < 0 && (req.Off > 0 || req.Suffix > 0) {
+		// If this is not the whole object but the range, nothing would tell before bytes lie in the wrong place.
+		return placed{}, fmt.Errorf("%w: a reply without Content-Range and length", blob.ErrTruncated)
+	}
 	p := placed{0, rep.Length, rep.Length}
 	if asked := req.Part > 0 || req.Suffix > 0 || req.N > 0; asked {
 		p.total = -1

@@ -99,7 +99,9 @@ func TestPlace(t *testing.T) {
 		{"all for a range", mid, &ReadReply{Length: 1000}, placed{0, 1000, -1}, nil},
 		{"all for part 1", part1, &ReadReply{Length: 1000}, placed{0, 1000, -1}, nil},
 		{"all for a suffix", tail, &ReadReply{Length: 1000}, placed{0, 1000, -1}, nil},
-		{"all for a range, no length", mid, &ReadReply{Length: -1}, placed{0, -1, -1}, nil},
+		{"all for a range, no length", mid, &ReadReply{Length: -1}, placed{}, blob.ErrTruncated},
+		{"all for a suffix, no length", tail, &ReadReply{Length: -1}, placed{}, blob.ErrTruncated},
+		{"all for the first range, no length", ReadRequest{N: 50}, &ReadReply{Length: -1}, placed{0, -1, -1}, nil},
 	} {
 		got, err := place(c.req, c.rep)
 		switch {
@@ -217,6 +219,8 @@ func checkPlaced(t interface{ Fatalf(string, ...any) }, req ReadRequest, rep *Re
 		switch asked := req.Part > 0 || req.Suffix > 0 || req.N > 0; {
 		case rep.Partial:
 			bad("a partial reply that does not say where")
+		case rep.Length < 0 && (req.Off > 0 || req.Suffix > 0):
+			bad("neither place nor length")
 		case p.lo != 0:
 			bad("a whole object that does not begin at 0")
 		case asked && p.total >= 0, p.total != -1 && p.total != rep.Length:

@@ -44,12 +44,12 @@ func (s *Store) getRanges(ctx context.Context, key string, rs []blob.Range, o bl
 		return nil, err
 	}
 	objs := make([]blob.Object, len(rs))
-	get := func(ctx context.Context, i int, o blob.GetOptions) (err error) {
+	get := func(ctx context.Context, i int, o blob.GetOptions, inFlight int) (err error) {
 		o.Range = rs[i]
-		objs[i], err = s.get(ctx, blob.OpGetRanges, key, o)
+		objs[i], err = s.get(ctx, blob.OpGetRanges, key, o, inFlight)
 		return err
 	}
-	if err := get(ctx, 0, o); err != nil {
+	if err := get(ctx, 0, o, s.o.Concurrency); err != nil {
 		return nil, err
 	}
 	pinned, first := o, objs[0].Info
@@ -57,10 +57,11 @@ func (s *Store) getRanges(ctx context.Context, key string, rs []blob.Range, o bl
 		pinned.If = blob.IfVersion(first.Version)
 	}
 	g, gctx := errgroup.WithContext(ctx)
-	g.SetLimit(s.o.Concurrency)
+	atOnce := max(1, min(len(rs)-1, s.o.Concurrency))
+	g.SetLimit(atOnce)
 	for i := 1; i < len(rs); i++ {
 		g.Go(func() error {
-			err := get(gctx, i, pinned)
+			err := get(gctx, i, pinned, s.o.Concurrency/atOnce)
 			switch {
 			case o.If.IsZero() && (errors.Is(err, blob.ErrPrecondition) || errors.Is(err, blob.ErrNotFound)):
 				return errVersion

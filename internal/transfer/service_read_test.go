@@ -45,7 +45,7 @@ func (s *service) Read(ctx context.Context, r ReadRequest) (*ReadReply, error) {
 	s.mu.Lock()
 	s.mu.bodies++
 	s.mu.Unlock()
-	rep.Body = &body{s: s, ctx: ctx, r: rep.Body}
+	rep.Body = &body{s: s, ctx: ctx, r: rep.Body, stuck: s.stuck != nil && s.stuck(r)}
 	return rep, nil
 }
 
@@ -119,6 +119,9 @@ func (s *service) Head(ctx context.Context, key string) (h Head, err error) {
 			return refusal(blob.ErrNotFound)
 		}
 		h = s.headOf(o)
+		if s.head != nil {
+			s.head(&h)
+		}
 		return nil
 	})
 	return h, err
@@ -129,6 +132,8 @@ type body struct {
 	s      *service
 	ctx    context.Context
 	r      io.ReadCloser
+	stuck  bool // brings a few bytes, tells the test, and then nothing
+	begun  bool
 	closed bool
 }
 
@@ -138,6 +143,15 @@ func (b *body) Read(p []byte) (int, error) {
 	}
 	if err := b.ctx.Err(); err != nil {
 		return 0, err
+	}
+	if b.stuck && b.begun {
+		b.s.reached <- struct{}{}
+		<-b.ctx.Done()
+		return 0, b.ctx.Err()
+	}
+	if b.stuck {
+		b.begun = true
+		p = p[:min(len(p), 3)]
 	}
 	return b.r.Read(p)
 }
@@ -166,17 +180,3 @@ func cutAfter(n int64) func(io.Reader) io.Reader {
 type failingReader struct{ err error }
 
 func (f failingReader) Read([]byte) (int, error) { return 0, f.err }
-
-// stuckReader blocks until ctx ends, having told that it was reached.
-type stuckReader struct {
-	ctx     context.Context
-	reached chan<- struct{}
-}
-
-func (r stuckReader) Read([]byte) (int, error) {
-	if r.reached != nil {
-		r.reached <- struct{}{}
-	}
-	<-r.ctx.Done()
-	return 0, r.ctx.Err()
-}

@@ -70,13 +70,16 @@ type service struct {
 	before func(context.Context, request) error // instead of taking effect
 	after  func(context.Context, request) error // instead of the reply
 	edit   func(ReadRequest, *ReadReply)        // changes the reply to a Read
+	head   func(*Head)                          // changes the reply to a Head
+	stuck  func(ReadRequest) bool               // the body of this read never ends
 	list   func(nth int, r ListRequest) (ListPage, error)
 	batch  func(nth int, keys []string) ([]error, error)
 	tag    func(p PartRequest) string // of a part; default: one
 
 	ignoreVersion bool // on reads
 	noVersions    bool
-	pageSize      int // entries of a page of a listing; 0: 1000
+	pageSize      int           // entries of a page of a listing
+	reached       chan struct{} // each body that got stuck
 
 	mu struct {
 		sync.Mutex
@@ -107,7 +110,7 @@ type pending struct {
 }
 
 func serve(t testing.TB, p personality) *service {
-	s := &service{t: t, p: p, pageSize: 1000}
+	s := &service{t: t, p: p, pageSize: 1000, reached: make(chan struct{}, 100)}
 	s.mu.objects = map[string]*stored{}
 	s.mu.uploads = map[string]*pending{}
 	s.mu.count = map[string]int{}

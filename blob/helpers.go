@@ -21,6 +21,9 @@ func Copy(ctx context.Context, dst Blob, dstKey string, src Blob, srcKey string,
 	if err != nil {
 		return Info{}, err
 	}
+	if err := checkWhole(obj); err != nil {
+		return Info{}, Invalid(OpGet, srcKey, err)
+	}
 	if o.Metadata == nil {
 		o.Metadata = obj.Metadata
 	}
@@ -28,6 +31,12 @@ func Copy(ctx context.Context, dst Blob, dstKey string, src Blob, srcKey string,
 		o.ContentType = obj.ContentType
 	}
 	return dst.Set(ctx, dstKey, Bytes(obj.Data), &o)
+}
+
+// checkWhole guards against a Blob that breaks the promise of Get: what goes on from here would be taken
+// for the whole object by everyone after us.
+func checkWhole(o Object) error {
+	return Want{Size: o.Size, HasSize: true}.VerifySize(int64(len(o.Data)))
 }
 
 // deletePrefixBatch is how many keys DeletePrefix holds and deletes at a time: one batch

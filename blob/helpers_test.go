@@ -82,6 +82,12 @@ func TestCopyThatCannotEndWellWritesNothing(t *testing.T) {
 			t.Errorf("%q to %q: %v, %d gets", c.srcKey, c.dstKey, err, src.Calls(blob.OpGet)-before)
 		}
 	}
+	// A store that breaks its promise and returns a part without an error.
+	short := blobtest.NewFaults(memblob.New(nil), blobtest.Fault{Do: blobtest.Truncate, Op: blob.OpGet})
+	put(t, short, "k")
+	if _, err := blob.Copy(t.Context(), dst, "to", short, "k", nil); !errors.Is(err, blob.ErrTruncated) {
+		t.Error(err)
+	}
 	if n := dst.Calls(blob.OpSet); n != 0 {
 		t.Errorf("%d sets", n)
 	}

@@ -204,7 +204,7 @@ func (e *Error) Unwrap() []error {
 // Blob, which speaks about a key of its own. So a *SourceError has the kind ErrSourceLength, that of a
 // context, or none.
 func KindOf(err error) error {
-	if kind, decided := findKind(err); decided {
+	if decided, kind := findKind(err); decided {
 		return kind
 	}
 	return ofContext(err)
@@ -221,22 +221,22 @@ func ofContext(err error) error {
 }
 
 // findKind looks through err from the outside in; decided is false if nothing in it says anything about kinds.
-func findKind(err error) (found error, decided bool) {
+func findKind(err error) (decided bool, found error) {
 	switch e := err.(type) { //nolint:errorlint // this is the walk itself
 	case *kind:
-		return e, true
+		return true, e
 	case *Error:
 		if e.Kind != nil {
-			return e.Kind, true
+			return true, e.Kind
 		}
 	case *SourceError:
 		if errors.Is(e.Err, ErrSourceLength) {
-			return ErrSourceLength, true
+			return true, ErrSourceLength
 		}
-		return ofContext(e.Err), true
+		return true, ofContext(e.Err)
 	case *DeleteError:
 		if len(e.Failed) > 0 {
-			return KindOf(e.Failed[0].Err), true
+			return true, KindOf(e.Failed[0].Err)
 		}
 	}
 	switch e := err.(type) { //nolint:errorlint // as above
@@ -244,12 +244,12 @@ func findKind(err error) (found error, decided bool) {
 		return findKind(e.Unwrap())
 	case interface{ Unwrap() []error }:
 		for _, inner := range e.Unwrap() {
-			if found, decided := findKind(inner); decided {
-				return found, true
+			if decided, found := findKind(inner); decided {
+				return true, found
 			}
 		}
 	}
-	return nil, false
+	return false, nil
 }
 
 // OutcomeOf returns what err, the error of a failed mutation, says about its

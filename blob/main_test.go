@@ -3,8 +3,9 @@ package blob_test
 import (
 	"testing"
 
-	"github.com/wholeblob/wholeblob/blob"
 	"go.uber.org/goleak"
+
+	"github.com/wholeblob/wholeblob/blob"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

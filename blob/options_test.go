@@ -26,7 +26,7 @@ func checkRefusals(t *testing.T, list []refusal) {
 			t.Errorf("%s: %v is no *Error", c.name, c.err)
 			continue
 		}
-		if e.Op != c.op || e.Key != c.key || e.Kind != c.kind || e.Outcome != NotApplied || e.Store != "" { //nolint:errorlint // the sentinel itself
+		if e.Op != c.op || e.Key != c.key || e.Kind != c.kind || e.Outcome != NotApplied || e.Store != "" {
 			t.Errorf("%s: %+v", c.name, *e)
 		}
 		if !errors.Is(e, c.kind) || !strings.Contains(e.Error(), c.says) {

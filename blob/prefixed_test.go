@@ -173,7 +173,7 @@ func TestKeysOfADeleteErrorAreTheViews(t *testing.T) {
 		t.Fatalf("%+v", err)
 	}
 	var e *blob.Error
-	if !errors.As(err, &e) || e.Key != "b" || e.Kind != blob.ErrUnavailable || e.Store != "memory" || e.Outcome != blob.NotApplied { //nolint:errorlint // the sentinel itself
+	if !errors.As(err, &e) || e.Key != "b" || e.Kind != blob.ErrUnavailable || e.Store != "memory" || e.Outcome != blob.NotApplied {
 		t.Errorf("%+v", e)
 	}
 	if got := keysOf(t, b); !slices.Equal(got, []string{"b"}) {
@@ -188,7 +188,7 @@ func TestViewRefusesBeforeTheStoreIsAsked(t *testing.T) {
 		if op == blob.OpList {
 			continue
 		}
-		if e.Kind != blob.ErrInvalidKey || e.Key != "" || e.Store != "memory" || e.Outcome != blob.NotApplied { //nolint:errorlint // the sentinel itself
+		if e.Kind != blob.ErrInvalidKey || e.Key != "" || e.Store != "memory" || e.Outcome != blob.NotApplied {
 			t.Errorf("%s: %v", op, &e)
 		}
 		if n := inner.Calls(op); n != 0 {
@@ -202,7 +202,7 @@ func TestViewRefusesBeforeTheStoreIsAsked(t *testing.T) {
 	key := strings.Repeat("k", blob.MaxKey-1)
 	_, err := b.Set(t.Context(), key, blob.Bytes(nil), nil)
 	var e *blob.Error
-	if !errors.As(err, &e) || e.Kind != blob.ErrInvalidKey || e.Key != key { //nolint:errorlint // the sentinel itself
+	if !errors.As(err, &e) || e.Kind != blob.ErrInvalidKey || e.Key != key {
 		t.Errorf("%v", err)
 	}
 }

@@ -178,7 +178,7 @@ func (c checkedReaderAt) ReadAt(p []byte, off int64) (n int, err error) {
 	switch {
 	case n < 0 || n > len(p):
 		return 0, &SourceError{Offset: off, Err: fmt.Errorf("ReadAt of %d bytes returned the count %d", len(p), n)}
-	case err != nil && err != io.EOF: //nolint:errorlint // a reader's end is io.EOF itself; a wrapped one is a failure
+	case err != nil && err != io.EOF:
 		err = &SourceError{Offset: off + int64(n), Err: err}
 		if n == len(p) {
 			n = 0 // io.ReadFull drops the error of a full read

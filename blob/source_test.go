@@ -401,7 +401,7 @@ func FuzzExactReader(f *testing.F) {
 		}
 		var s *SourceError
 		switch {
-		case err == io.EOF: //nolint:errorlint // io.EOF itself
+		case err == io.EOF:
 			if end != io.EOF || len(got) != sent || size >= 0 && int64(sent) != size { //nolint:errorlint // as above
 				t.Fatalf("ended well after %d of %d bytes of size %d; the reader said %v", len(got), sent, size, end)
 			}

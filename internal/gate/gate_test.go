@@ -7,8 +7,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/wholeblob/wholeblob/blob"
 	"go.uber.org/goleak"
+
+	"github.com/wholeblob/wholeblob/blob"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -35,8 +36,8 @@ func TestEnterAfterShutIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := g.Enter(t.Context(), blob.OpSet, "k")
-	e, ok := err.(*blob.Error)                                                                                 //nolint:errorlint // unwrapped
-	if !ok || e.Op != blob.OpSet || e.Key != "k" || e.Kind != blob.ErrClosed || e.Outcome != blob.NotApplied { //nolint:errorlint // the sentinel itself
+	e, ok := err.(*blob.Error) //nolint:errorlint // unwrapped
+	if !ok || e.Op != blob.OpSet || e.Key != "k" || e.Kind != blob.ErrClosed || e.Outcome != blob.NotApplied {
 		t.Errorf("%#v", err)
 	}
 	if err := g.Shut(t.Context()); err != nil { // again

@@ -95,6 +95,7 @@ func (e *env) besideReaders(read func(), write func(i uint64)) {
 	}
 	for i := uint64(1); (i <= enough || reads.Load() < enough) && !e.failed() && e.ctx.Err() == nil; i++ {
 		write(i)
+		yieldProcessor() // on one processor a store that never waits would keep it from the readers
 	}
 	close(stop)
 	wg.Wait()

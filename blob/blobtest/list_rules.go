@@ -379,6 +379,7 @@ func listBesideWriters(e *env) {
 				e.Errorf("a writer beside a listing: %v", err)
 				return
 			}
+			yieldProcessor()
 		}
 	})
 	defer func() {

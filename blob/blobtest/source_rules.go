@@ -128,8 +128,8 @@ func sourceLeftAlone(e *env) {
 			return 0, errSource
 		}
 		select {
-		case <-failing: // the Set is failing by now: take a while longer than the failure itself
-			for range 1000 {
+		case <-failing: // the Set is failing by now: take much longer than the failure itself, or until it is certain
+			for i := 0; i < 20_000 && !returned.Load(); i++ {
 				yieldProcessor()
 			}
 		case <-e.ctx.Done():

@@ -126,6 +126,7 @@ func (d *deletion) split(keys []string) (batch, rest []string) {
 // reports false if the service refused to do such a thing at all.
 func (d *deletion) batch(ctx context.Context, keys []string) bool {
 	left := keys
+	doubt := false // an attempt before may have deleted any of those left
 	err := d.s.do(ctx, call{op: blob.OpDeleteAll, effect: retry.AtLeastOnce}, func(ctx context.Context, a attempt) error {
 		full := make([]string, len(left))
 		for i, k := range left {
@@ -133,14 +134,16 @@ func (d *deletion) batch(ctx context.Context, keys []string) bool {
 		}
 		errs, err := d.s.r.DeleteBatch(ctx, full)
 		if err != nil {
+			doubt = doubt || unknown(err)
 			return err
 		}
-		again, last := d.sort(left, errs)
+		again, one := d.sort(left, errs, doubt)
+		doubt = doubt || unknown(one)
 		if len(again) < len(left) {
 			a.Progress()
 		}
 		left = again
-		return last
+		return one
 	})
 	if errors.Is(err, blob.ErrUnsupported) {
 		return false
@@ -153,19 +156,30 @@ func (d *deletion) batch(ctx context.Context, keys []string) bool {
 	return true
 }
 
-// sort keeps the keys that another attempt may delete and the last of their errors, and records the others that failed.
-func (d *deletion) sort(keys []string, errs []error) (again []string, last error) {
+func unknown(err error) bool { return err != nil && blob.OutcomeOf(err) == blob.Unknown }
+
+// sort keeps the keys that another attempt may delete, and one of their errors, which speaks for all: Unknown if any is. It
+// records the others that failed, in doubt as Unknown, for what is refused now may have been deleted before.
+func (d *deletion) sort(keys []string, errs []error, doubt bool) (again []string, one error) {
 	for i, k := range keys {
 		err := errs[i]
 		switch {
 		case err == nil || errors.Is(err, blob.ErrNotFound):
 		case errors.Is(err, blob.ErrThrottled), errors.Is(err, blob.ErrUnavailable), errors.Is(err, blob.ErrConflict):
-			again, last = append(again, k), err
+			again = append(again, k)
+			if !unknown(one) {
+				one = err
+			}
 		default:
+			var e *blob.Error
+			if doubt && errors.As(err, &e) {
+				c := *e
+				c.Outcome, err = blob.Unknown, &c
+			}
 			d.fail(k, err)
 		}
 	}
-	return again, last
+	return again, one
 }
 
 // single deletes keys with a request each, Concurrency at a time.

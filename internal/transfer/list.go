@@ -47,7 +47,7 @@ func (l *listing) run(ctx context.Context, yield func(blob.Info, error) bool) er
 		return badReply(fmt.Errorf("%w: this store does not list in byte order", blob.ErrUnsupported))
 	}
 	req := ListRequest{Prefix: l.s.full(l.prefix), Delimiter: l.o.Delimiter}
-	if l.o.StartAfter != "" {
+	if l.o.StartAfter != "" && l.s.traits.StartAfter { // else admit passes over what comes before, page by page
 		req.StartAfter = l.s.full(l.o.StartAfter)
 	}
 	for {

@@ -91,7 +91,7 @@ func wantKind(t testing.TB, err, kind error) *blob.Error {
 	switch {
 	case !errors.As(err, &e):
 		t.Fatalf("error %v is no *blob.Error, want %v", err, kind)
-	case !errors.Is(err, kind):
+	case kind != nil && !errors.Is(err, kind):
 		t.Fatalf("error %v, want %v", err, kind)
 	case e.Op == "" || e.Store == "":
 		t.Errorf("error without operation or store: %#v", e)
@@ -120,3 +120,9 @@ func wantLog(t testing.TB, s *service, want ...string) {
 func refusal(kind error) error { return &blob.Error{Kind: kind, Outcome: blob.NotApplied} }
 
 func lost() error { return &blob.Error{Kind: blob.ErrUnavailable, Outcome: blob.Unknown} }
+
+func contextOf(t testing.TB) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(cancel)
+	return ctx, cancel
+}

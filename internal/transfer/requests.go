@@ -156,7 +156,7 @@ type Written struct{ Version string }
 // ListRequest asks for one page.
 type ListRequest struct {
 	Prefix, Delimiter string
-	StartAfter        string // with the first page
+	StartAfter        string // with the first page; for Traits.StartAfter
 	Token             string // of the page before; "" for the first
 }
 

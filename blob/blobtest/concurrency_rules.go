@@ -90,12 +90,13 @@ func (e *env) besideReaders(read func(), write func(i uint64)) {
 			for !isDone(stop) && !e.failed() {
 				read()
 				reads.Add(1)
+				yieldProcessor() // on one processor a store that never waits would keep it for a whole time slice
 			}
 		})
 	}
 	for i := uint64(1); (i <= enough || reads.Load() < enough) && !e.failed() && e.ctx.Err() == nil; i++ {
 		write(i)
-		yieldProcessor() // on one processor a store that never waits would keep it from the readers
+		yieldProcessor()
 	}
 	close(stop)
 	wg.Wait()

@@ -20,8 +20,8 @@ type cleaner struct {
 	s  *Store
 	mu struct {
 		sync.Mutex
-		running int
-		idle    chan struct{}   // closed when running falls to 0; nil while nobody waits
+		running []Upload        // aborts in progress
+		idle    chan struct{}   // closed when none is running any more; nil while nobody waits
 		active  map[Upload]bool // in progress: not to be swept
 		left    []Upload        // aborts that failed
 		doubts  []Upload        // commits nobody knows the outcome of
@@ -60,7 +60,7 @@ func key(up Upload) Upload { return Upload{Key: up.Key, ID: up.ID} }
 // abort would stay, and be billed ("AbortMultipartUpload", Amazon S3 API Reference).
 func (c *cleaner) abort(ctx context.Context, up Upload) {
 	c.mu.Lock()
-	c.mu.running++
+	c.mu.running = append(c.mu.running, up)
 	c.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortTimeout)
 	go func() {
@@ -72,7 +72,8 @@ func (c *cleaner) abort(ctx context.Context, up Upload) {
 			c.mu.left = append(c.mu.left, up)
 			c.s.o.Logger.Warn("upload not aborted, Close will try again", "key", up.Key, "upload", up.ID, "error", err)
 		}
-		if c.mu.running--; c.mu.running == 0 && c.mu.idle != nil {
+		c.mu.running = without(c.mu.running, up)
+		if len(c.mu.running) == 0 && c.mu.idle != nil {
 			close(c.mu.idle)
 			c.mu.idle = nil
 		}
@@ -100,7 +101,7 @@ func (c *cleaner) try(ctx context.Context, up Upload) error {
 // finish waits for running aborts and tries those that failed once more. It may be called again.
 func (c *cleaner) finish(ctx context.Context) error {
 	c.mu.Lock()
-	if c.mu.running > 0 && c.mu.idle == nil {
+	if len(c.mu.running) > 0 && c.mu.idle == nil {
 		c.mu.idle = make(chan struct{})
 	}
 	idle := c.mu.idle
@@ -122,7 +123,7 @@ func (c *cleaner) finish(ctx context.Context) error {
 			continue
 		}
 		c.mu.Lock()
-		c.mu.left = slices.DeleteFunc(c.mu.left, func(u Upload) bool { return u == up })
+		c.mu.left = without(c.mu.left, up)
 		c.mu.Unlock()
 	}
 	return last
@@ -133,8 +134,12 @@ func (c *cleaner) owed() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var names []string
-	for _, up := range c.mu.left {
+	for _, up := range slices.Concat(c.mu.running, c.mu.left) {
 		names = append(names, c.s.name(up))
 	}
 	return names
+}
+
+func without(ups []Upload, up Upload) []Upload {
+	return slices.DeleteFunc(ups, func(u Upload) bool { return u == up })
 }

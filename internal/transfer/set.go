@@ -194,7 +194,10 @@ func notApplied(err error) error {
 	}
 	e, ok := err.(*blob.Error) //nolint:errorlint // only the outermost carries the outcome
 	if !ok {
-		return &blob.Error{Kind: blob.KindOf(err), Outcome: blob.NotApplied, Err: err}
+		e = &blob.Error{Err: err}
+		if !isContext(err) {
+			e.Kind = blob.KindOf(err)
+		}
 	}
 	c := *e
 	c.Outcome = blob.NotApplied

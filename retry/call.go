@@ -42,6 +42,10 @@ type Call struct {
 	// only decides whether another begins.
 	Bytes int64
 
+	// Guarded says that fn bounds each of its attempts itself, by progress rather than by bytes: Policy.Attempt does not apply.
+	// Policy.Total does, and cuts off the attempt that reaches it.
+	Guarded bool
+
 	// restart makes progress restart Policy.Total as well. It is for calls of many requests whose length only their
 	// content bounds.
 	restart bool

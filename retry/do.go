@@ -92,7 +92,10 @@ func (l *loop) limit() time.Duration {
 	if l.call.Bytes < 0 {
 		return NoLimit
 	}
-	limit := l.policy.extend(l.policy.Attempt, l.call.Bytes)
+	limit := NoLimit
+	if !l.call.Guarded {
+		limit = l.policy.extend(l.policy.Attempt, l.call.Bytes)
+	}
 	if total := l.total(); total != NoLimit {
 		left := max(1, total-time.Since(l.start))
 		if limit == NoLimit || left < limit {

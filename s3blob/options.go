@@ -1,12 +1,15 @@
 package s3blob
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
+	"math"
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awsconfig "github.com/aws/aws-sdk-go-v2/config"
@@ -83,6 +86,11 @@ type Options struct {
 	ReadRanges bool
 	// Concurrency is how many requests one operation has in flight, at most. 0: 8.
 	Concurrency int
+	// InFlight is how many requests all operations of the Store have in flight, at most. 0: 128.
+	InFlight int
+	// Stall is how long a body may stand still, sent or received, before the attempt is ended and another begins. 0: 20 s.
+	// retry.NoLimit: for ever. The wait for a reply is bounded by Retry.Attempt.
+	Stall time.Duration
 	// Restarts is how often a read starts over when its object changes under it. 0: 3. -1: never.
 	Restarts int
 	// MaxGet bounds the bytes of one Get or GetRanges. 0: blob.DefaultMaxGet.
@@ -132,12 +140,14 @@ func complete(bucket string, opts *Options) (*Options, error) {
 	if opts != nil {
 		*o = *opts
 	}
-	o.PartSize = or(o.PartSize, transfer.DefaultPartSize)
-	o.Threshold = or(o.Threshold, o.PartSize)
-	o.Segment = or(o.Segment, transfer.DefaultPartSize)
-	o.Concurrency = or(o.Concurrency, transfer.DefaultConcurrency)
-	o.Restarts = or(o.Restarts, transfer.DefaultRestarts)
-	o.MaxGet = or(o.MaxGet, blob.DefaultMaxGet)
+	o.PartSize = cmp.Or(o.PartSize, transfer.DefaultPartSize)
+	o.Threshold = cmp.Or(o.Threshold, o.PartSize)
+	o.Segment = cmp.Or(o.Segment, transfer.DefaultPartSize)
+	o.Concurrency = cmp.Or(o.Concurrency, transfer.DefaultConcurrency)
+	o.InFlight = cmp.Or(o.InFlight, transfer.DefaultInFlight)
+	o.Stall = cmp.Or(o.Stall, transfer.DefaultStall)
+	o.Restarts = cmp.Or(o.Restarts, transfer.DefaultRestarts)
+	o.MaxGet = cmp.Or(o.MaxGet, blob.DefaultMaxGet)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -149,14 +159,6 @@ func complete(bucket string, opts *Options) (*Options, error) {
 	var err error
 	o.Prefix, err = blob.CheckPrefix(o.Prefix)
 	return o, err
-}
-
-func or[T comparable](v, def T) T {
-	var zero T
-	if v == zero {
-		return def
-	}
-	return v
 }
 
 func (o *Options) check(bucket string) error {
@@ -175,6 +177,8 @@ func (o *Options) check(bucket string) error {
 		{"Threshold", o.Threshold, 1, maxPut},
 		{"Segment", o.Segment, 1, maxPart},
 		{"Concurrency", int64(o.Concurrency), 1, 1 << 16},
+		{"InFlight", int64(o.InFlight), 1, 1 << 16},
+		{"Stall", int64(o.Stall), int64(retry.NoLimit), math.MaxInt64},
 		{"Restarts", int64(o.Restarts), -1, 1 << 16},
 		{"MaxGet", o.MaxGet, 1, 1 << 62},
 	} {
@@ -219,7 +223,7 @@ func (o *Options) chain(ctx context.Context) error {
 		if o.Credentials == nil {
 			o.Credentials = cfg.Credentials
 		}
-		o.Region = or(o.Region, cfg.Region)
+		o.Region = cmp.Or(o.Region, cfg.Region)
 	}
 	if o.Region == "" && o.Endpoint != "" {
 		o.Region = "us-east-1"
@@ -301,9 +305,9 @@ func inXML(key string) bool {
 
 func (o *Options) engine() transfer.Options {
 	return transfer.Options{
-		Prefix: o.Prefix, Policy: o.Retry.WithDefaults(),
+		Prefix: o.Prefix, Policy: o.Retry,
 		PartSize: o.PartSize, Threshold: o.Threshold, Segment: o.Segment,
-		Concurrency: o.Concurrency, Restarts: o.Restarts, MaxGet: o.MaxGet,
+		Concurrency: o.Concurrency, InFlight: o.InFlight, Stall: o.Stall, Restarts: o.Restarts, MaxGet: o.MaxGet,
 		ReadRanges: o.ReadRanges, SweepAll: o.AllowWholeBucket, Logger: o.Logger,
 	}
 }

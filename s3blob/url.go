@@ -11,7 +11,7 @@ import (
 // ParseURL reads s3://bucket/prefix?name=value&... into the arguments of New. Credentials have no place in a URL.
 //
 // The parameters are the fields of Options: endpoint, region, path_style, conditions (trust), checksums (on, off),
-// unsigned_payload, restore, part_size, threshold, segment, read (parts, ranges), concurrency, max_get, retry_attempts,
+// unsigned_payload, restore, part_size, threshold, segment, read (parts, ranges), concurrency, in_flight, stall, max_get, retry_attempts,
 // retry_attempt and retry_total. Sizes are written like 8MiB, durations like 30s, switches true or false. An unknown or
 // doubled parameter, a wrong value and an empty bucket are errors that match blob.ErrInvalidOption and name it.
 func ParseURL(raw string) (bucket string, opts *Options, err error) {
@@ -37,6 +37,8 @@ func ParseURL(raw string) (bucket string, opts *Options, err error) {
 		Segment:         q.Size("segment", 0),
 		ReadRanges:      q.Enum("read", "parts", "parts", "ranges") == "ranges",
 		Concurrency:     q.Int("concurrency", 0, 1, 1<<16),
+		InFlight:        q.Int("in_flight", 0, 1, 1<<16),
+		Stall:           q.Duration("stall", 0),
 		MaxGet:          q.Size("max_get", 0),
 	}
 	o.Retry.Attempts = q.Int("retry_attempts", 0, 1, 1<<16)

@@ -391,7 +391,7 @@ func segmentRefused(req ReadRequest, err error) error {
 func (r *read) fill(a attempt, rep *ReadReply, lo int64, seg segment, done *int64) error {
 	from, end := seg.off+*done, seg.off+seg.n
 	if skip := from - lo; skip > 0 {
-		if n, err := io.CopyN(io.Discard, rep.Body, skip); err != nil {
+		if n, err := io.CopyN(io.Discard, a.w.reader(rep.Body), skip); err != nil {
 			return cut(err, "body ended %d bytes before byte %d", skip-n, from)
 		}
 	}

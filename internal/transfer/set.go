@@ -76,9 +76,9 @@ func (w *write) onKey(bytes int64) call {
 
 func (w *write) single(ctx context.Context) (done Written, err error) {
 	size := w.src.Size()
-	err = w.s.do(ctx, w.onKey(size), func(ctx context.Context, _ attempt) error {
+	err = w.s.do(ctx, w.onKey(size), func(ctx context.Context, a attempt) error {
 		done, err = w.s.r.Put(ctx, PutRequest{
-			Key: w.s.full(w.key), Body: w.section(0, size), Size: size, Cond: w.o.If, Meta: w.meta,
+			Key: w.s.full(w.key), Body: a.w.body(w.section(0, size), size), Size: size, Cond: w.o.If, Meta: w.meta,
 		})
 		return err
 	})
@@ -155,8 +155,9 @@ func (w *write) parts(outer context.Context, up Upload) ([]Part, error) {
 }
 
 func (w *write) part(ctx context.Context, up Upload, req PartRequest) (p Part, err error) {
-	req.Body = w.section(req.Off, req.Size)
-	err = w.s.do(ctx, call{op: blob.OpSet, key: w.key, bytes: req.Size, effect: retry.None}, func(ctx context.Context, _ attempt) error {
+	section := w.section(req.Off, req.Size)
+	err = w.s.do(ctx, call{op: blob.OpSet, key: w.key, bytes: req.Size, effect: retry.None}, func(ctx context.Context, a attempt) error {
+		req.Body = a.w.body(section, req.Size)
 		p, err = w.s.r.Part(ctx, up, req)
 		return err
 	})

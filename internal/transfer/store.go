@@ -1,11 +1,13 @@
 package transfer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/wholeblob/wholeblob/blob"
 	"github.com/wholeblob/wholeblob/internal/gate"
@@ -16,21 +18,25 @@ import (
 const (
 	DefaultPartSize    = 8 << 20
 	DefaultConcurrency = 8
+	DefaultInFlight    = 128
 	DefaultRestarts    = 3
+	DefaultStall       = 20 * time.Second
 )
 
-// Options configure the engine. The store has filled in every field and checked it.
+// Options configure the engine. The store has checked them; InFlight, Stall and Policy have defaults.
 type Options struct {
 	Prefix      string // of all keys, with its final slash, or ""
 	Policy      retry.Policy
-	PartSize    int64 // bytes of a part of an upload, at least
-	Threshold   int64 // bytes from which a Set goes in parts
-	Segment     int64 // bytes of a range request
-	Concurrency int   // requests in flight of one operation, at most
-	Restarts    int   // how often a read starts over when its object changes
-	MaxGet      int64 // bytes of a Get or GetRanges, at most
-	ReadRanges  bool  // reads begin with a range, not with part 1
-	SweepAll    bool  // Sweep may run without a Prefix
+	PartSize    int64         // bytes of a part of an upload, at least
+	Threshold   int64         // bytes from which a Set goes in parts
+	Segment     int64         // bytes of a range request
+	Concurrency int           // requests in flight of one operation, at most
+	InFlight    int           // requests in flight of all operations together, at most
+	Restarts    int           // how often a read starts over when its object changes
+	Stall       time.Duration // how long a body may stand still; retry.NoLimit: for ever
+	MaxGet      int64         // bytes of a Get or GetRanges, at most
+	ReadRanges  bool          // reads begin with a range, not with part 1
+	SweepAll    bool          // Sweep may run without a Prefix
 	Logger      *slog.Logger
 }
 
@@ -41,6 +47,7 @@ type Store struct {
 	o      Options
 	gate   gate.Gate
 	mode   atomic.Int32 // readMode with which reads begin; only goes down
+	limit  *limiter
 	clean  cleaner
 }
 
@@ -48,7 +55,10 @@ var _ blob.Blob = (*Store)(nil)
 
 // New returns the engine over r.
 func New(r Requests, t Traits, o Options) *Store {
-	s := &Store{r: r, traits: t, o: o}
+	o.Policy = o.Policy.WithDefaults()
+	o.InFlight = cmp.Or(o.InFlight, DefaultInFlight)
+	o.Stall = cmp.Or(o.Stall, DefaultStall)
+	s := &Store{r: r, traits: t, o: o, limit: newLimiter(o.InFlight, o.Policy.FirstDelay, o.Policy.MaxDelay)}
 	if o.ReadRanges || !t.PartReads {
 		s.mode.Store(int32(byRange))
 	}
@@ -88,13 +98,33 @@ type call struct {
 }
 
 // attempt is what the loop lends to each attempt.
-type attempt = *retry.Attempt
+type attempt struct {
+	*retry.Attempt
+	w *watch
+}
 
-// do runs fn, which makes one request, until it succeeds or the policy ends it.
+// Progress tells the loop and the watch that bytes have come which the next attempt need not fetch again.
+func (a attempt) Progress() {
+	a.Attempt.Progress()
+	a.w.moved()
+}
+
+// do runs fn, which makes one request, until it succeeds or the policy ends it. Each attempt waits for its turn at the
+// endpoint, runs under a watch, and tells the others if the service asked for fewer.
 func (s *Store) do(ctx context.Context, c call, fn func(context.Context, attempt) error) error {
 	return retry.Do(ctx, s.o.Policy, retry.Call{
-		Op: c.op, Store: s.traits.Store, Key: c.key, Bytes: c.bytes, Effect: c.effect,
-	}, fn)
+		Op: c.op, Store: s.traits.Store, Key: c.key, Bytes: c.bytes, Effect: c.effect, Guarded: true,
+	}, func(ctx context.Context, a *retry.Attempt) error {
+		if err := s.limit.acquire(ctx); err != nil {
+			return &blob.Error{Outcome: blob.NotApplied, Err: err}
+		}
+		defer s.limit.release()
+		ctx, w, stop := s.watched(ctx)
+		defer stop()
+		err := w.judge(ctx, fn(ctx, attempt{a, w}))
+		s.limit.report(err)
+		return err
+	})
 }
 
 // fail returns err as the *blob.Error of one of this store's operations. Every error leaves the

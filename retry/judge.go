@@ -98,7 +98,7 @@ func (l *loop) interrupted(ctxErr error, last *blob.Error) error {
 	}
 	if last != nil {
 		e.Status, e.Code, e.RequestID, e.RetryAfter = last.Status, last.Code, last.RequestID, last.RetryAfter
-		e.Err = fmt.Errorf("%w, after: %v", ctxErr, last)
+		e.Err = fmt.Errorf("%w, after: %s", ctxErr, last.Error())
 	}
 	return e
 }

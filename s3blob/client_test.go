@@ -22,7 +22,7 @@ func TestCredentialsOfTheEnvironment(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer closeStore(t, st)
+		t.Cleanup(func() { closeStore(t, st) })
 		if _, err := st.Set(t.Context(), "k", blob.Bytes(nil), nil); err != nil {
 			t.Error(err)
 		}

@@ -64,7 +64,7 @@ func open(t testing.TB, srv *fakes3.Server, edit func(*s3blob.Options)) *s3blob.
 
 func closeStore(t testing.TB, st *s3blob.Store) {
 	t.Helper()
-	if err := st.Close(context.Background()); err != nil { //nolint:usetesting // the test's context has ended in a clean-up
+	if err := st.Close(context.Background()); err != nil { // the test's context has ended in a clean-up
 		t.Logf("close: %v", err)
 	}
 }

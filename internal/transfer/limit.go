@@ -82,7 +82,7 @@ func (l *limiter) wait(now time.Time) time.Duration {
 func (l *limiter) spread() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return 1 + rand.N(max(l.mu.delay, 1)) //nolint:gosec // no secret
+	return 1 + rand.N(max(l.mu.delay, 1))
 }
 
 // report tells what became of a request.

@@ -70,7 +70,7 @@ func (w *watch) judge(ctx context.Context, err error) error {
 		*e = *inner
 	}
 	// The text of what was interrupted, without its context's error: the caller's context has not ended.
-	e.Kind, e.Err = blob.ErrUnavailable, fmt.Errorf("%w: %v", errStalled, err) //nolint:errorlint // see above
+	e.Kind, e.Err = blob.ErrUnavailable, fmt.Errorf("%w: %s", errStalled, err.Error())
 	return e
 }
 

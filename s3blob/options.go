@@ -82,6 +82,9 @@ type Options struct {
 	Threshold int64
 	// Segment is the size in bytes of a range request of a large Get. 0: 8 MiB.
 	Segment int64
+	// Gap is how many bytes may lie between two ranges of a GetRanges for one request to read both and throw those
+	// away; together they span at most Segment. 0: 64 KiB. -1: only ranges that touch or overlap.
+	Gap int64
 	// ReadRanges makes reads begin with a range instead of with part 1.
 	ReadRanges bool
 	// Concurrency is how many requests one operation has in flight, at most. 0: 8.
@@ -143,6 +146,7 @@ func complete(bucket string, opts *Options) (*Options, error) {
 	o.PartSize = cmp.Or(o.PartSize, transfer.DefaultPartSize)
 	o.Threshold = cmp.Or(o.Threshold, o.PartSize)
 	o.Segment = cmp.Or(o.Segment, transfer.DefaultPartSize)
+	o.Gap = cmp.Or(o.Gap, transfer.DefaultGap)
 	o.Concurrency = cmp.Or(o.Concurrency, transfer.DefaultConcurrency)
 	o.InFlight = cmp.Or(o.InFlight, transfer.DefaultInFlight)
 	o.Stall = cmp.Or(o.Stall, transfer.DefaultStall)
@@ -155,7 +159,7 @@ func complete(bucket string, opts *Options) (*Options, error) {
 	if err := o.check(bucket); err != nil {
 		return nil, err
 	}
-	o.Restarts = max(o.Restarts, 0)
+	o.Restarts, o.Gap = max(o.Restarts, 0), max(o.Gap, 0)
 	var err error
 	o.Prefix, err = blob.CheckPrefix(o.Prefix)
 	return o, err
@@ -176,6 +180,7 @@ func (o *Options) check(bucket string) error {
 		{"PartSize", o.PartSize, 1, maxPart},
 		{"Threshold", o.Threshold, 1, maxPut},
 		{"Segment", o.Segment, 1, maxPart},
+		{"Gap", o.Gap, -1, maxPart},
 		{"Concurrency", int64(o.Concurrency), 1, 1 << 16},
 		{"InFlight", int64(o.InFlight), 1, 1 << 16},
 		{"Stall", int64(o.Stall), int64(retry.NoLimit), math.MaxInt64},
@@ -306,7 +311,7 @@ func inXML(key string) bool {
 func (o *Options) engine() transfer.Options {
 	return transfer.Options{
 		Prefix: o.Prefix, Policy: o.Retry,
-		PartSize: o.PartSize, Threshold: o.Threshold, Segment: o.Segment,
+		PartSize: o.PartSize, Threshold: o.Threshold, Segment: o.Segment, Gap: o.Gap,
 		Concurrency: o.Concurrency, InFlight: o.InFlight, Stall: o.Stall, Restarts: o.Restarts, MaxGet: o.MaxGet,
 		ReadRanges: o.ReadRanges, SweepAll: o.AllowWholeBucket, Logger: o.Logger,
 	}

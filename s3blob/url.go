@@ -11,7 +11,7 @@ import (
 // ParseURL reads s3://bucket/prefix?name=value&... into the arguments of New. Credentials have no place in a URL.
 //
 // The parameters are the fields of Options: endpoint, region, path_style, conditions (trust), checksums (on, off),
-// unsigned_payload, restore, part_size, threshold, segment, read (parts, ranges), concurrency, in_flight, stall, max_get, retry_attempts,
+// unsigned_payload, restore, part_size, threshold, segment, gap, read (parts, ranges), concurrency, in_flight, stall, max_get, retry_attempts,
 // retry_attempt and retry_total. Sizes are written like 8MiB, durations like 30s, switches true or false. An unknown or
 // doubled parameter, a wrong value and an empty bucket are errors that match blob.ErrInvalidOption and name it.
 func ParseURL(raw string) (bucket string, opts *Options, err error) {
@@ -35,6 +35,7 @@ func ParseURL(raw string) (bucket string, opts *Options, err error) {
 		PartSize:        q.Size("part_size", 0),
 		Threshold:       q.Size("threshold", 0),
 		Segment:         q.Size("segment", 0),
+		Gap:             q.Size("gap", 0),
 		ReadRanges:      q.Enum("read", "parts", "parts", "ranges") == "ranges",
 		Concurrency:     q.Int("concurrency", 0, 1, 1<<16),
 		InFlight:        q.Int("in_flight", 0, 1, 1<<16),

@@ -292,7 +292,7 @@ func (r *read) resolve(head Head, total int64) error {
 		return &blob.Error{Kind: blob.KindOf(err), Outcome: blob.NotApplied, Err: err}
 	}
 	r.head, r.total, r.lo, r.hi = head, total, lo, hi
-	if int64(len(r.o.Dst)) >= n {
+	if r.o.Dst != nil && int64(len(r.o.Dst)) >= n {
 		r.buf = r.o.Dst[:n:n]
 	} else {
 		r.buf = make([]byte, n)

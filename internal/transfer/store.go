@@ -17,6 +17,7 @@ import (
 // Defaults of Options.
 const (
 	DefaultPartSize    = 8 << 20
+	DefaultGap         = 64 << 10
 	DefaultConcurrency = 8
 	DefaultInFlight    = 128
 	DefaultRestarts    = 3
@@ -30,6 +31,7 @@ type Options struct {
 	PartSize    int64         // bytes of a part of an upload, at least
 	Threshold   int64         // bytes from which a Set goes in parts
 	Segment     int64         // bytes of a range request
+	Gap         int64         // bytes between two ranges that one request may read too
 	Concurrency int           // requests in flight of one operation, at most
 	InFlight    int           // requests in flight of all operations together, at most
 	Restarts    int           // how often a read starts over when its object changes

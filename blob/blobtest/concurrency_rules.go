@@ -81,7 +81,7 @@ func concurrentDelete(e *env) {
 // besideReaders calls read over and over in e.Racers goroutines, while it calls write with 1, 2, ... It ends when both have been
 // called often enough to have met, or something has failed.
 func (e *env) besideReaders(read func(), write func(i uint64)) {
-	const enough = 40
+	const enough = 25
 	var reads atomic.Int64
 	stop := make(chan struct{})
 	var wg sync.WaitGroup

@@ -191,7 +191,7 @@ func (e *env) race(k string, size int64, c blob.Condition, lost error) {
 }
 
 func ifAbsentRace(e *env) {
-	for round := range 5 {
+	for round := range 3 {
 		for _, size := range []int64{100, 3*e.PartSize + 1} {
 			e.race(e.key(fmt.Sprint(size, "-", round)), size, blob.IfAbsent(), blob.ErrExists)
 		}
@@ -199,7 +199,7 @@ func ifAbsentRace(e *env) {
 }
 
 func ifVersionRace(e *env) {
-	for round := range 5 {
+	for round := range 3 {
 		for _, size := range []int64{100, 3*e.PartSize + 1} {
 			k := e.key(fmt.Sprint(size, "-", round))
 			v := e.mustSet(k, e.data("first", size), nil).Version

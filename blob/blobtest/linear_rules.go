@@ -10,9 +10,9 @@ func linearRules() []rule {
 }
 
 func (e *env) linear(deletes bool) {
-	for round := range uint64(3) {
+	for round := range uint64(2) {
 		o := LinearOptions{
-			Prefix: e.key(string(rune('a'+round))) + "/", Clients: min(e.Racers, 8), Ops: 30, Size: 2*e.PartSize + 1,
+			Prefix: e.key(string(rune('a'+round))) + "/", Clients: min(e.Racers, 8), Ops: 25, Size: 2*e.PartSize + 1,
 			Deletes: deletes, Seed: e.Seed + round,
 		}
 		if err := o.check(e.ctx, []blob.Blob{e.store}); err != nil {

@@ -210,7 +210,7 @@ func isDone(c <-chan struct{}) bool {
 }
 
 func setConcurrent(e *env) {
-	for round := range 5 {
+	for round := range 3 {
 		k, lengths := e.key(fmt.Sprint(round)), e.lengths()
 		atOnce(e.Racers, func(i int) {
 			d := selfDescribing(uint64(i), lengths[i%len(lengths)])

@@ -170,8 +170,6 @@ func (r *read) refused(ctx context.Context, req ReadRequest, err error) error {
 		return err
 	}
 	switch {
-	case errors.Is(err, blob.ErrPrecondition) && req.Version != "":
-		return errVersion
 	case req.Part > 0 && partRefusal(e):
 		return errStepDown // it knows no parts, or this object has none
 	case errors.Is(err, blob.ErrInvalidRange):

@@ -3,7 +3,6 @@ package transfer
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -138,45 +137,6 @@ func TestOddServicesWork(t *testing.T) {
 			}
 			if log := s.takeLog(); len(log) != want {
 				t.Errorf("%s, %s: %d requests, want %d: %q", c.what, name, len(log), want, log)
-			}
-		}
-	}
-}
-
-// The length of a body is taken from nowhere else than a statement: without one in the reply, the manifest or a
-// Stat the read fails, and a body longer than the statement is no object of that length.
-func TestLengthMustBeProven(t *testing.T) {
-	blank := func(_ ReadRequest, rep *ReadReply) { rep.whole([]byte("twelve bytes"), -1) }
-	manifest := func(n int64) blob.Want { return blob.Want{Size: n, HasSize: true} }
-	for _, c := range []struct {
-		what   string
-		stated int // the size of a Stat; -1: none
-		want   blob.Want
-		kind   error
-	}{
-		{"by a Stat", 12, blob.Want{}, nil},
-		{"by the manifest", -1, manifest(12), nil},
-		{"not at all", -1, blob.Want{}, blob.ErrTruncated},
-		{"a smaller Stat", 11, blob.Want{}, blob.ErrCorrupt},
-		{"a smaller manifest", -1, manifest(11), blob.ErrCorrupt},
-		{"a larger Stat", 13, blob.Want{}, blob.ErrTruncated}, // or ErrChanged: it was as long as that a moment ago
-		{"a larger manifest", -1, manifest(13), blob.ErrTruncated},
-	} {
-		for _, r := range []blob.Range{{}, blob.From(3), blob.Last(4)} {
-			s := serve(t, s3Like())
-			s.put("k", content(12))
-			s.edit = blank
-			s.head = func(h *Head) { h.Size = int64(c.stated) }
-			err := getError(open(t, s), &blob.GetOptions{Range: r, Want: c.want})
-			kind := c.kind
-			if r == blob.Last(4) && c.stated == -1 {
-				kind = blob.ErrTruncated // without ranges, a Stat must say where they are
-			}
-			if !errors.Is(err, kind) && !(kind == blob.ErrTruncated && errors.Is(err, blob.ErrChanged)) {
-				t.Errorf("%s, %v: %v, want %v", c.what, r, err, kind)
-			}
-			if n := len(s.takeLog()); n > 12 {
-				t.Errorf("%s, %v: %d requests", c.what, r, n)
 			}
 		}
 	}

@@ -32,6 +32,8 @@ func TestRequestsOfReads(t *testing.T) {
 		{"small parts", s3Like(), 50, []int{20, 20, 10}, blob.Range{}, []string{"read part 1", "read part 2 of v1", "read part 3 of v1"}},
 		{"huge part", s3Like(), 350, []int{300, 50}, blob.Range{},
 			[]string{"read part 1", "read 100+100 of v1", "read 200+100 of v1", "read 300+50 of v1"}},
+		{"huge part, and as many parts as segments", s3Like(), 300, []int{250, 25, 25}, blob.Range{},
+			[]string{"read part 1", "read 100+100 of v1", "read 200+100 of v1"}},
 		{"twice a segment", s3Like(), 200, nil, blob.Range{}, []string{"read part 1"}},
 		{"from", s3Like(), 250, []int{100, 100, 50}, blob.From(60), []string{"read 60+100", "read 160+90 of v1"}},
 		{"span", s3Like(), 250, []int{100, 100, 50}, span, []string{"read 50+20"}},
@@ -209,20 +211,20 @@ func TestDst(t *testing.T) {
 // A size or checksum other than the caller's manifest says is an error at once: the same object would come again.
 func TestWantIsCheckedAndNotRetried(t *testing.T) {
 	s := serve(t, s3Like())
-	s.put("k", content(70))
-	st := open(t, s)
+	s.put("k", content(270))
+	st := open(t, s, func(o *Options) { o.ReadRanges = true })
 	for _, c := range []struct {
 		w    blob.Want
 		r    blob.Range
 		kind error
 	}{
-		{blob.Want{Size: 71, HasSize: true}, blob.Range{}, blob.ErrTruncated},
-		{blob.Want{Size: 69, HasSize: true}, blob.Range{}, blob.ErrCorrupt},
-		{blob.Want{Size: 71, HasSize: true}, blob.Span(3, 4), blob.ErrTruncated},
-		{blob.Want{CRC32C: 1, HasCRC32C: true}, blob.Range{}, blob.ErrCorrupt},
+		{blob.Want{Size: 271, HasSize: true}, blob.Range{}, blob.ErrTruncated},
+		{blob.Want{Size: 269, HasSize: true}, blob.Range{}, blob.ErrCorrupt},
+		{blob.Want{Size: 271, HasSize: true}, blob.Span(3, 4), blob.ErrTruncated},
+		{blob.Want{CRC32C: 1, HasCRC32C: true}, blob.Range{}, blob.ErrCorrupt}, // once all of it is there
 	} {
 		wantKind(t, getError(st, &blob.GetOptions{Want: c.w, Range: c.r}), c.kind)
-		if log := s.takeLog(); len(log) != 1 {
+		if log := s.takeLog(); len(log) != map[bool]int{false: 1, true: 3}[c.w.HasCRC32C] {
 			t.Errorf("%+v: %q", c.w, log)
 		}
 	}

@@ -35,10 +35,11 @@ func newTransport() *http.Transport {
 
 // sdk returns the options of the SDK's client: no retries, no checksums of its own unless asked for, requests
 // through do.
-func (o *Options) sdk(do *doer) s3.Options {
+func (o *Options) sdk(do *doer, creds *renewing) s3.Options {
 	so := s3.Options{
 		Region:                     o.Region,
-		Credentials:                aws.NewCredentialsCache(o.Credentials),
+		Credentials:                creds.cache,
+		HTTPSignerV4:               newSigner(),
 		UsePathStyle:               o.PathStyle,
 		Retryer:                    aws.NopRetryer{}, // the engine has the only loop
 		HTTPClient:                 do,
@@ -77,10 +78,16 @@ func (d *doer) Do(req *http.Request) (*http.Response, error) { return d.rt.Round
 type sent struct {
 	connected atomic.Bool // a connection was there: from here on bytes may have left
 	body      *sentBody   // nil: the request has none of the caller's
+	identity  string      // of the credentials it was signed with
+	signedAt  time.Time   // the date it was signed with
+	begun     time.Time   // when, by the local clock
 }
 
-// watch returns ctx with a trace that tells s about the connection.
+type sentKey struct{}
+
+// watch returns ctx with a trace that tells s about the connection, and a value that tells it about the signature.
 func (s *sent) watch(ctx context.Context) context.Context {
+	ctx = context.WithValue(ctx, sentKey{}, s)
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn: func(httptrace.GotConnInfo) { s.connected.Store(true) },
 	})

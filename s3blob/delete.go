@@ -18,7 +18,7 @@ func (r *requests) Delete(ctx context.Context, key string, cond blob.Condition) 
 	_, in.IfMatch = condition(cond)
 	st := &sent{}
 	if _, err := r.client.DeleteObject(st.watch(ctx), in); err != nil {
-		return fault(ctx, err, st)
+		return r.fault(ctx, err, st)
 	}
 	return nil
 }
@@ -37,7 +37,7 @@ func (r *requests) DeleteBatch(ctx context.Context, keys []string) ([]error, err
 		Bucket: &r.bucket, Delete: &types.Delete{Objects: ids},
 	})
 	if err != nil {
-		return nil, fault(ctx, err, st)
+		return nil, r.fault(ctx, err, st)
 	}
 	errs := make([]error, len(keys))
 	for i := range errs {
@@ -71,7 +71,7 @@ func (r *requests) Undelete(ctx context.Context, v transfer.KeptVersion) error {
 	st := &sent{}
 	_, err := r.client.DeleteObject(st.watch(ctx), &s3.DeleteObjectInput{Bucket: &r.bucket, Key: &v.Key, VersionId: &v.ID})
 	if err != nil {
-		return fault(ctx, err, st)
+		return r.fault(ctx, err, st)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"sync"
 	"time"
 
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
@@ -14,8 +15,50 @@ import (
 	"github.com/wholeblob/wholeblob/blob"
 )
 
+// clockSkew is by how much the date of a signature may differ from the local clock before it counts as corrected.
+const clockSkew = time.Minute
+
+// skew remembers when the service's clock was last believed instead of the local one.
+type skew struct {
+	mu sync.Mutex
+	at time.Time
+}
+
+// correct reports whether a request that was signed at this time of the local clock, and refused for it, may be tried again with the
+// service's: not if that has been tried just before and did not help.
+func (s *skew) correct(signed time.Time) bool {
+	const again = 5 * time.Minute // the local clock may go wrong once more
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.at.IsZero() || time.Since(s.at) > again {
+		s.at = time.Now()
+		return true
+	}
+	return !signed.After(s.at) // sent together with the one that found out
+}
+
+// fault is like the function of that name, and gives one more chance to a request that was refused for its date or for credentials
+// which another attempt will not have.
+func (r *requests) fault(ctx context.Context, err error, st *sent) error {
+	e := fault(ctx, err, st)
+	switch e.Code {
+	case "ExpiredToken", "TokenRefreshRequired":
+		if r.creds.expired(st.identity) {
+			e.Kind, e.Err = blob.ErrUnavailable, fmt.Errorf("credentials have expired and are renewed: %w", err)
+		}
+	case "RequestTimeTooSkewed":
+		// The SDK takes the service's date from the reply and corrects the next signature by it.
+		if off := time.Until(st.signedAt).Abs(); off < clockSkew && r.skew.correct(st.begun) {
+			e.Kind, e.Err = blob.ErrUnavailable, fmt.Errorf("the local clock is wrong, the service's is used: %w", err)
+		} else {
+			e.Err = fmt.Errorf("the service refuses the date, also when it is corrected by its own clock: %w", err)
+		}
+	}
+	return e
+}
+
 // fault turns an error of the SDK into the engine's. It never reads an error's text. st says what had been sent.
-func fault(ctx context.Context, err error, st *sent) error {
+func fault(ctx context.Context, err error, st *sent) *blob.Error {
 	e := &blob.Error{Err: err}
 	var reply *awshttp.ResponseError
 	if errors.As(err, &reply) && reply.Response != nil && reply.HTTPStatusCode() != 0 {
@@ -49,7 +92,7 @@ func fault(ctx context.Context, err error, st *sent) error {
 }
 
 // lost classifies an attempt without a reply that makes sense.
-func lost(ctx context.Context, e *blob.Error, st *sent) error {
+func lost(ctx context.Context, e *blob.Error, st *sent) *blob.Error {
 	if st.certainlyNot() {
 		e.Outcome = blob.NotApplied
 	}

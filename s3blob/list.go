@@ -32,7 +32,7 @@ func (r *requests) List(ctx context.Context, req transfer.ListRequest) (transfer
 	st := &sent{}
 	out, err := r.client.ListObjectsV2(st.watch(ctx), in)
 	if err != nil {
-		return transfer.ListPage{}, fault(ctx, err, st)
+		return transfer.ListPage{}, r.fault(ctx, err, st)
 	}
 	return listPage(out)
 }
@@ -104,7 +104,7 @@ func (r *requests) DeletedVersions(ctx context.Context, key, token string) (tran
 	st := &sent{}
 	out, err := r.client.ListObjectVersions(st.watch(ctx), in)
 	if err != nil {
-		return transfer.VersionPage{}, fault(ctx, err, st)
+		return transfer.VersionPage{}, r.fault(ctx, err, st)
 	}
 	decode := decoder(string(out.EncodingType))
 	var page transfer.VersionPage

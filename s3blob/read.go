@@ -18,6 +18,8 @@ import (
 // requests implements transfer.Requests: each method is one request.
 type requests struct {
 	client    *s3.Client
+	creds     *renewing
+	skew      skew
 	bucket    string
 	checksums bool
 }
@@ -38,7 +40,7 @@ func (r *requests) Read(ctx context.Context, req transfer.ReadRequest) (*transfe
 	st := &sent{}
 	out, err := r.client.GetObject(st.watch(ctx), in)
 	if err != nil {
-		return nil, fault(ctx, err, st)
+		return nil, r.fault(ctx, err, st)
 	}
 	rep := &transfer.ReadReply{
 		Body:    out.Body,
@@ -64,7 +66,7 @@ func (r *requests) Head(ctx context.Context, key string) (transfer.Head, error) 
 	st := &sent{}
 	out, err := r.client.HeadObject(st.watch(ctx), &s3.HeadObjectInput{Bucket: &r.bucket, Key: &key})
 	if err != nil {
-		return transfer.Head{}, fault(ctx, err, st)
+		return transfer.Head{}, r.fault(ctx, err, st)
 	}
 	h := transfer.Head{
 		Size: -1, Version: unquoted(out.ETag), ModTime: aws.ToTime(out.LastModified),

@@ -63,7 +63,8 @@ func New(ctx context.Context, bucket string, opts *Options) (*Store, error) {
 		st.transport = newTransport()
 		rt = st.transport
 	}
-	r := &requests{client: s3.New(o.sdk(&doer{rt: rt})), bucket: bucket, checksums: o.checksums()}
+	creds := newRenewing(o.Credentials)
+	r := &requests{client: s3.New(o.sdk(&doer{rt: rt}, creds)), creds: creds, bucket: bucket, checksums: o.checksums()}
 	st.Store = transfer.New(r, o.traits(), o.engine())
 	return st, nil
 }

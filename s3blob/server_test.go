@@ -60,10 +60,8 @@ const (
 // versityGW are the rules that versitygw breaks by itself.
 var versityGW = deviations(
 	map[string]string{
+		"list/delimiter-beside-key":               folder,
 		"stat/no-folders":                         folder,
-		"list/order":                              folder,
-		"list/start-after":                        folder,
-		"list/delimiter-inside-a-name":            folder,
 		"keys/refused-elsewhere/nul":              nul,
 		"keys/refused-elsewhere/too-long":         segment,
 		"keys/refused-elsewhere/too-long-utf8":    segment,

@@ -24,7 +24,7 @@ func (r *requests) Put(ctx context.Context, req transfer.PutRequest) (transfer.W
 	in.IfNoneMatch, in.IfMatch = condition(req.Cond)
 	out, err := r.client.PutObject(st.watch(ctx), in)
 	if err != nil {
-		return transfer.Written{}, onKey(req.Cond, fault(ctx, err, st))
+		return transfer.Written{}, onKey(req.Cond, r.fault(ctx, err, st))
 	}
 	return transfer.Written{Version: unquoted(out.ETag)}, nil
 }
@@ -66,7 +66,7 @@ func (r *requests) Begin(ctx context.Context, req transfer.BeginRequest) (transf
 	st := &sent{}
 	out, err := r.client.CreateMultipartUpload(st.watch(ctx), in)
 	if err != nil {
-		return transfer.Upload{}, fault(ctx, err, st)
+		return transfer.Upload{}, r.fault(ctx, err, st)
 	}
 	if aws.ToString(out.UploadId) == "" {
 		return transfer.Upload{}, &blob.Error{Kind: blob.ErrUnavailable, Err: errors.New("CreateMultipartUpload returned no upload id")}
@@ -88,7 +88,7 @@ func (r *requests) Part(ctx context.Context, up transfer.Upload, p transfer.Part
 	}
 	out, err := r.client.UploadPart(st.watch(ctx), in)
 	if err != nil {
-		return transfer.Part{}, fault(ctx, err, st)
+		return transfer.Part{}, r.fault(ctx, err, st)
 	}
 	if aws.ToString(out.ETag) == "" {
 		return transfer.Part{}, &blob.Error{Kind: blob.ErrUnavailable, Err: errors.New("UploadPart returned no ETag")}
@@ -113,7 +113,7 @@ func (r *requests) Commit(ctx context.Context, up transfer.Upload, req transfer.
 	st := &sent{}
 	out, err := r.client.CompleteMultipartUpload(st.watch(ctx), in)
 	if err != nil {
-		return transfer.Written{}, onKey(req.Cond, fault(ctx, err, st))
+		return transfer.Written{}, onKey(req.Cond, r.fault(ctx, err, st))
 	}
 	// The status 200 comes before the work is done, and the document after: without one nothing is known.
 	if out.ETag == nil && out.Key == nil && out.Location == nil {
@@ -134,7 +134,7 @@ func (r *requests) Abort(ctx context.Context, up transfer.Upload) error {
 		Bucket: &r.bucket, Key: &up.Key, UploadId: &up.ID,
 	})
 	if err != nil {
-		return fault(ctx, err, st)
+		return r.fault(ctx, err, st)
 	}
 	return nil
 }
@@ -148,7 +148,7 @@ func (r *requests) Uploads(ctx context.Context, prefix, token string) (transfer.
 	st := &sent{}
 	out, err := r.client.ListMultipartUploads(st.watch(ctx), in)
 	if err != nil {
-		return transfer.UploadPage{}, fault(ctx, err, st)
+		return transfer.UploadPage{}, r.fault(ctx, err, st)
 	}
 	decode := decoder(string(out.EncodingType))
 	var page transfer.UploadPage

@@ -195,10 +195,10 @@ func (r *read) refused(ctx context.Context, req ReadRequest, err error) error {
 // partRefusal reports whether a reply says that there are no parts to ask for, rather than that something else is wrong.
 func partRefusal(e *blob.Error) bool {
 	switch e.Kind {
-	case blob.ErrUnsupported, blob.ErrInvalidRange, blob.ErrInvalidOption:
+	case blob.ErrUnsupported, blob.ErrInvalidRange:
 		return true
 	}
-	return false
+	return e.Kind == blob.ErrInvalidOption && e.Status/100 != 3 // not a redirect
 }
 
 // settle understands the first reply, and decides what is read from where. It returns the offset at which the

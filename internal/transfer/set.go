@@ -2,6 +2,7 @@ package transfer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -89,9 +90,22 @@ func (w *write) section(off, n int64) Body {
 	return func() io.ReadSeeker { return w.src.Section(off, n) }
 }
 
-// multipart sends the source in parts. INVARIANT: Commit is reached only after every byte of the source has been
-// accepted as part of a part, and an upload that did not reach it is aborted, after its last part has ended.
+// multipart sends the source in parts. A commit that met another operation in flight has used up its upload, and so has
+// one whose upload somebody aborted: the whole is sent again, a bounded number of times ("CompleteMultipartUpload", Amazon S3
+// API Reference, on 409; "Put Block List" of Azure, whose blocks another writer's commit discards).
 func (w *write) multipart(ctx context.Context) (Written, error) {
+	for restarts := 0; ; restarts++ {
+		done, err := w.upload(ctx)
+		again := blob.OutcomeOf(err) == blob.NotApplied || retry.Mutation(w.o.If, w.o.AtMostOnce) == retry.AtLeastOnce
+		if !errors.Is(err, blob.ErrConflict) || !again || restarts >= w.s.o.Restarts || ctx.Err() != nil {
+			return done, err
+		}
+	}
+}
+
+// upload is one try. INVARIANT: Commit is reached only after every byte of the source has been
+// accepted as part of a part, and an upload that did not reach it is aborted, after its last part has ended.
+func (w *write) upload(ctx context.Context) (Written, error) {
 	up, err := w.begin(ctx)
 	if err != nil {
 		return Written{}, err
@@ -159,7 +173,7 @@ func (w *write) part(ctx context.Context, up Upload, req PartRequest) (p Part, e
 	err = w.s.do(ctx, call{op: blob.OpSet, key: w.key, bytes: req.Size, effect: retry.None}, func(ctx context.Context, a attempt) error {
 		req.Body = a.w.body(section, req.Size)
 		p, err = w.s.r.Part(ctx, up, req)
-		return err
+		return spent(a, err)
 	})
 	p.Number, p.Size = req.Number, req.Size
 	return p, err
@@ -181,11 +195,26 @@ func barrier(parts []Part, size int64) error {
 }
 
 func (w *write) commit(ctx context.Context, up Upload, parts []Part) (done Written, err error) {
-	err = w.s.do(ctx, w.onKey(0), func(ctx context.Context, _ attempt) error {
+	err = w.s.do(ctx, w.onKey(0), func(ctx context.Context, a attempt) error {
 		done, err = w.s.r.Commit(ctx, up, CommitRequest{Parts: parts, Size: w.src.Size(), Cond: w.o.If, Meta: w.meta})
-		return err
+		if errors.Is(err, blob.ErrConflict) {
+			a.Final() // the same commit would meet the same end
+		}
+		return spent(a, err)
 	})
 	return done, err
+}
+
+// spent turns the news that the upload is gone, which no further attempt can mend, into ErrConflict.
+func spent(a attempt, err error) error {
+	e, ok := err.(*blob.Error) //nolint:errorlint // Requests return it unwrapped
+	if !ok || e.Kind != blob.ErrNotFound {
+		return err
+	}
+	a.Final()
+	c := *e
+	c.Kind = blob.ErrConflict
+	return &c
 }
 
 // notApplied marks an error of a request that cannot make the object visible.

@@ -2,6 +2,8 @@ package transfer
 
 import (
 	"errors"
+	"io"
+	"strings"
 	"testing"
 
 	"github.com/wholeblob/wholeblob/blob"
@@ -123,4 +125,31 @@ func TestNothingWantedOfAWholeBody(t *testing.T) {
 	if obj := get(t, open(t, s), &blob.GetOptions{Range: blob.From(250)}); len(obj.Data) != 0 || obj.Size != 250 {
 		t.Errorf("%+v", obj)
 	}
+}
+
+// A reader may hesitate before it shows that a body goes on.
+func TestBodyThatGoesOnAfterAPause(t *testing.T) {
+	if err := atEnd(&hesitantReader{r: strings.NewReader("x")}, 0); !errors.Is(err, blob.ErrCorrupt) {
+		t.Error(err)
+	}
+	if err := atEnd(failingReader{io.ErrUnexpectedEOF}, 0); err != nil {
+		t.Error(err) // all that was wanted is there
+	}
+}
+
+// A service that sends less than it was asked for, and hides that there is more, is asked once for the whole.
+func TestServiceThatSendsLess(t *testing.T) {
+	s := serve(t, s3Like())
+	data := content(500)
+	s.put("k", data)
+	s.edit = func(r ReadRequest, rep *ReadReply) {
+		if r.N > 0 {
+			rep.End = min(rep.End, rep.Off+5)
+			rep.Total, rep.Length = -1, rep.End-rep.Off
+			rep.replace(func(b io.Reader) io.Reader { return io.LimitReader(b, rep.Length) })
+		}
+	}
+	st := open(t, s, concurrency(1), func(o *Options) { o.ReadRanges = true })
+	wantBytes(t, get(t, st, nil).Data, data)
+	wantLog(t, s, "read 0+100", "head", "read 5+100 of v1", "read all")
 }

@@ -9,6 +9,7 @@ import (
 	"testing/iotest"
 
 	"github.com/wholeblob/wholeblob/blob"
+	"github.com/wholeblob/wholeblob/retry"
 )
 
 // What a read costs on each kind of service: small objects one request, large ones one for each part or segment.
@@ -247,7 +248,7 @@ func TestOddReaders(t *testing.T) {
 		data := content(250)
 		s.put("k", data, 100, 100, 50)
 		s.edit = func(_ ReadRequest, rep *ReadReply) { rep.replace(odd) }
-		wantBytes(t, get(t, open(t, s), nil).Data, data)
+		wantBytes(t, get(t, open(t, s, policy(retry.Off())), nil).Data, data)
 		if got := s.requests("read"); got != 3 {
 			t.Errorf("%s: %d requests, want 3", name, got)
 		}

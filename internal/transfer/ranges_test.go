@@ -191,3 +191,69 @@ func TestModTimeStandsInForVersions(t *testing.T) {
 		}
 	}
 }
+
+// An object that is gone for a moment after the first range has changed, and is read again.
+func TestGetRangesOfAReplacedObject(t *testing.T) {
+	s := serve(t, azureLike())
+	s.put("k", content(250))
+	s.before = func(_ context.Context, r request) error {
+		if r.nth == 2 {
+			return refusal(blob.ErrNotFound)
+		}
+		return nil
+	}
+	objs, err := open(t, s).GetRanges(t.Context(), "k", []blob.Range{blob.Span(0, 1), blob.Span(30, 1)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantBytes(t, objs[1].Data, content(250)[30:31])
+	wantLog(t, s, "read 0+1", "read 30+1 of v1", "read 0+1", "read 30+1 of v1")
+}
+
+// Without versions and times a changed size still tells two objects apart.
+func TestGetRangesNoticeAChangedSize(t *testing.T) {
+	s := serve(t, azureLike())
+	s.noVersions = true
+	s.put("k", content(250))
+	now := content(260)
+	s.edit = func(r ReadRequest, rep *ReadReply) {
+		rep.ModTime = time.Time{}
+		if r.Off == 0 {
+			s.put("k", now)
+		}
+	}
+	objs, err := open(t, s).GetRanges(t.Context(), "k", []blob.Range{blob.Span(0, 1), blob.Span(30, 1)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range objs {
+		if o.Size != 260 {
+			t.Errorf("%+v", o.Info)
+		}
+	}
+}
+
+// With a condition a change ends a GetRanges; it is not begun again.
+func TestGetRangesUnderAConditionAreNotBegunAgain(t *testing.T) {
+	s := serve(t, azureLike())
+	v1 := s.put("k", content(250))
+	s.edit = func(ReadRequest, *ReadReply) { s.put("k", content(250)) }
+	_, err := open(t, s).GetRanges(t.Context(), "k", []blob.Range{blob.Span(0, 1), blob.Span(30, 1)}, &blob.GetOptions{If: blob.IfVersion(v1)})
+	wantKind(t, err, blob.ErrPrecondition)
+	wantLog(t, s, "read 0+1 of v1", "read 30+1 of v1")
+}
+
+// A key that the service cannot hold is not found, without a request.
+func TestUnaddressableKeyIsNotFound(t *testing.T) {
+	p := s3Like()
+	p.traits.Addressable = func(string) bool { return false }
+	s := serve(t, p)
+	st := open(t, s)
+	_, ranges := st.GetRanges(t.Context(), "k", []blob.Range{{}}, nil)
+	_, more := st.GetRanges(t.Context(), "k", []blob.Range{{}, {}}, nil)
+	_, stat := st.Stat(t.Context(), "k")
+	for _, err := range []error{getError(st, nil), getError(st, &blob.GetOptions{Range: blob.Last(0)}), ranges, more, stat} {
+		wantKind(t, err, blob.ErrNotFound)
+	}
+	wantLog(t, s)
+}

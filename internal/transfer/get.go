@@ -44,12 +44,15 @@ func (s *Store) get(ctx context.Context, op, key string, o blob.GetOptions, inFl
 	if !o.Range.IsWhole() {
 		mode = byRange // whatever becomes of it says nothing about parts
 	}
+	ahead := s.canReadAhead(o, mode)
 	for restarts := 0; ; {
-		r := &read{s: s, op: op, key: key, o: o, mode: mode, inFlight: inFlight}
+		r := &read{s: s, op: op, key: key, o: o, mode: mode, inFlight: inFlight, ahead: ahead}
 		obj, err := r.run(ctx)
 		switch {
 		case err == nil:
 			return obj, nil
+		case ahead && doubtful(err):
+			ahead = false // once more with a first request, which tells what is wrong
 		case errors.Is(err, errStepDown) && mode < plain:
 			if mode == byPart {
 				s.mode.Store(int32(byRange)) // remembered; plain is not: the fault may be the object's
@@ -74,11 +77,12 @@ type read struct {
 	key      string
 	o        blob.GetOptions
 	mode     readMode
-	inFlight int // requests at a time, at most
+	inFlight int  // requests at a time, at most
+	ahead    bool // all segments begin at once: see readAhead
 
 	// Written by settle, before the workers start and before buf is touched; read-only afterwards.
 	settled bool
-	head    Head  // of the version that is read
+	pin     pin   // the version that is read
 	total   int64 // of the object, as the store states it
 	lo, hi  int64 // wanted: [lo, hi)
 	buf     []byte
@@ -111,12 +115,15 @@ func (r *read) run(ctx context.Context) (blob.Object, error) {
 	if err := r.o.Want.Verify(r.total, r.lo, r.buf); err != nil {
 		return blob.Object{}, r.notWanted(err)
 	}
-	return blob.Object{Info: r.s.info(r.key, r.head, r.total), Offset: r.lo, Data: r.buf}, nil
+	return blob.Object{Info: r.s.info(r.key, r.pin.get(), r.total), Offset: r.lo, Data: r.buf}, nil
 }
 
 // first makes the first request, which tells the object's size, version and layout, starts the workers
 // for the rest, and reads its own segment. After a failure in its body it goes on where the body ended.
 func (r *read) first(ctx context.Context) error {
+	if r.ahead {
+		return r.readAhead()
+	}
 	size := r.s.o.Segment
 	req, ok := planFirst(r.o.Range, r.mode, size, r.s.traits.SuffixReads)
 	if !ok {
@@ -289,7 +296,10 @@ func (r *read) resolve(head Head, total int64) error {
 	if err != nil {
 		return &blob.Error{Kind: blob.KindOf(err), Outcome: blob.NotApplied, Err: err}
 	}
-	r.head, r.total, r.lo, r.hi = head, total, lo, hi
+	r.total, r.lo, r.hi = total, lo, hi
+	if !r.ahead {
+		r.pin.set(head)
+	}
 	if r.o.Dst != nil && int64(len(r.o.Dst)) >= n {
 		r.buf = r.o.Dst[:n:n]
 	} else {
@@ -343,7 +353,7 @@ func (r *read) readSegment(ctx context.Context, a attempt, seg segment, done *in
 	if *done == seg.n {
 		return nil
 	}
-	req := ReadRequest{Key: r.s.full(r.key), Version: r.head.Version, Off: seg.off + *done, N: seg.n - *done}
+	req := ReadRequest{Key: r.s.full(r.key), Version: r.pin.get().Version, Off: seg.off + *done, N: seg.n - *done}
 	switch {
 	case r.mode == plain:
 		req.Off, req.N = 0, -1
@@ -355,6 +365,9 @@ func (r *read) readSegment(ctx context.Context, a attempt, seg segment, done *in
 		return segmentRefused(req, err)
 	}
 	defer rep.close()
+	if r.ahead && rep.HasRange && rep.Total >= 0 && rep.Total != r.total {
+		return r.notWanted(r.o.Want.VerifySize(rep.Total))
+	}
 	p, err := place(req, rep)
 	if err == nil && !rep.HasRange && (req.N > 0 || req.Part > 0) {
 		return errStepDown // it ignores ranges: one plain read instead of this again and again
@@ -365,7 +378,7 @@ func (r *read) readSegment(ctx context.Context, a attempt, seg segment, done *in
 		}
 		return badReply(err)
 	}
-	if !sameVersion(rep.Head, r.head) || p.total >= 0 && p.total != r.total {
+	if !r.pin.same(rep.Head) || p.total >= 0 && p.total != r.total {
 		return errVersion
 	}
 	if want := seg.off + *done; p.lo > want || p.hi >= 0 && p.hi < seg.off+seg.n || req.Part > 0 && (p.lo != seg.off || p.hi != seg.off+seg.n) {

@@ -25,6 +25,11 @@ type Config struct {
 	// Such a rule runs all the same and must fail with blob.ErrUnsupported and nothing else.
 	Pending map[string]string
 
+	// Racy names the rules, or cases, that the server breaks itself only now and then, because of a race inside it, each with the
+	// reason. Such a rule runs all the same; whether it held is logged and never asserted. A panic or a
+	// rule that runs out of time still fails. Use Deviations wherever a rule fails each time.
+	Racy map[string]string
+
 	// PartSize is the size in bytes of the parts or segments in which the store moves large
 	// objects: the suite tries sizes around its multiples. Give the store a small one. 0: 4 KiB.
 	PartSize int64
@@ -97,34 +102,48 @@ func setDefault[T comparable](p *T, d T) {
 	}
 }
 
-// excused are all names in Deviations and Pending.
-func (s *settings) excused() []string {
-	return slices.Sorted(func(yield func(string) bool) {
-		for _, m := range []map[string]string{s.Deviations, s.Pending} {
-			for name := range maps.Keys(m) {
-				if !yield(name) {
-					return
-				}
-			}
-		}
-	})
+// excuses are the lists of rules that may fail, by the names of their fields.
+func (s *settings) excuses() map[string]map[string]string {
+	return map[string]map[string]string{"Deviations": s.Deviations, "Pending": s.Pending, "Racy": s.Racy}
 }
 
-// checkNames finds the names in Deviations and Pending that are no rule's. Cases are
-// known once their rule runs: see unvisited.
+// excused are all names in them.
+func (s *settings) excused() []string {
+	names := map[string]bool{}
+	for _, m := range s.excuses() {
+		for name := range m {
+			names[name] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+// mayFail reports whether the rule or case of that name may fail.
+func (s *settings) mayFail(name string) bool {
+	return s.Deviations[name] != "" || s.Pending[name] != "" || s.Racy[name] != ""
+}
+
+// checkNames finds the names in the lists that are no rule's, and those with two reasons or none. Cases are
+// known once their rule runs: see runRule.
 func (s *settings) checkNames(rules []rule) error {
 	for _, name := range s.excused() {
 		known := slices.ContainsFunc(rules, func(r rule) bool {
 			return name == r.name || strings.HasPrefix(name, r.name+"/")
 		})
 		if !known {
-			return fmt.Errorf("a deviation or pending rule is named %q, which is no rule", name)
+			return fmt.Errorf("a deviation, pending or racy rule is named %q, which is no rule", name)
 		}
-		if s.Deviations[name] != "" && s.Pending[name] != "" {
-			return fmt.Errorf("%q is named both in Deviations and in Pending", name)
+		var in []string
+		for field, m := range s.excuses() {
+			if reason, ok := m[name]; ok {
+				in = append(in, field)
+				if reason == "" {
+					return fmt.Errorf("%q is named without a reason", name)
+				}
+			}
 		}
-		if s.Deviations[name] == "" && s.Pending[name] == "" {
-			return fmt.Errorf("%q is named without a reason", name)
+		if slices.Sort(in); len(in) > 1 {
+			return fmt.Errorf("%q is named in more than one list: %s", name, strings.Join(in, ", "))
 		}
 	}
 	return nil

@@ -13,8 +13,9 @@
 // stores only, or needs a hook of Config that is nil, is logged as not run.
 //
 // Config adapts the suite to the store: sizes at which it changes its ways, hooks for what no method of blob.Blob can do, and
-// the two lists of rules that fail and may. Both are lists of names, and both are checked: an excused rule runs all the same, and fails the test once it
-// holds. Deviations are for good, of the server behind the store; Pending rules must fail with blob.ErrUnsupported. A table
+// the lists of rules that fail and may. They are lists of names, and they are checked: an excused rule runs all the same, and fails the test once it
+// holds. Deviations are for good, of the server behind the store; Pending rules must fail with blob.ErrUnsupported; Racy ones, which the
+// server breaks only now and then, are the one kind whose result is logged instead. A table
 // of cases, such as the keys of "keys/round-trip", is a rule whose cases can be excused one by one, so that one of them hides no other.
 //
 // The suite needs no more than blob.Blob, so it runs over decorators and whole stacks just as well. It uses real time

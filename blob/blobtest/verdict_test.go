@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,7 +20,8 @@ type expectation struct {
 	config  Config
 	breakIt func(b *broken)
 	rules   []string
-	wants   []string // texts in the output; none: it passes
+	wants   []string // texts in the output of a run that fails; none: it passes
+	logs    []string // texts in the output of a run that passes
 }
 
 func dropIf(b *broken) {
@@ -49,6 +51,33 @@ func verdicts() []expectation {
 			wants: []string{"condition/if-absent is listed as pending (the next release) but holds"}},
 		{name: "a pending rule that fails otherwise fails", rules: []string{rule}, breakIt: dropIf, config: Config{Pending: map[string]string{rule: "the next release"}},
 			wants: []string{"may fail with ErrUnsupported only"}},
+		{name: "a racy rule that is broken passes", rules: []string{rule}, breakIt: dropIf, config: Config{Racy: map[string]string{rule: "now and then"}},
+			logs: []string{"racy: condition/if-absent: now and then: broken this time\n"}},
+		{name: "a racy rule that holds passes", rules: []string{rule}, config: Config{Racy: map[string]string{rule: "now and then"}},
+			logs: []string{"racy: condition/if-absent: now and then: held this time\n"}},
+		{name: "a racy case hides no other", rules: []string{"keys/round-trip"}, breakIt: renamed(foldSlashes), config: Config{Racy: map[string]string{"keys/round-trip/double-slash": "now and then"}},
+			wants: []string{"--- FAIL: TestVerdictChild/keys/round-trip/triple-slash", "--- PASS: TestVerdictChild/keys/round-trip/double-slash"}},
+		{name: "a racy rule covers its cases", rules: []string{"keys/round-trip"}, breakIt: renamed(foldSlashes), config: Config{Racy: map[string]string{"keys/round-trip": "now and then"}},
+			logs: []string{"racy: keys/round-trip: now and then: broken this time\n"}},
+		{name: "an unknown racy name fails", rules: []string{rule}, config: Config{Racy: map[string]string{"condition/if-absnet": "typo"}},
+			wants: []string{`"condition/if-absnet", which is no rule`}},
+		{name: "an unknown racy case fails", rules: []string{rule}, config: Config{Racy: map[string]string{rule + "/large": "typo"}},
+			wants: []string{`"condition/if-absent/large", but condition/if-absent has no such case`}},
+		{name: "a racy name without a reason fails", rules: []string{rule}, config: Config{Racy: map[string]string{rule: ""}},
+			wants: []string{"without a reason"}},
+		{name: "a name in two lists fails", rules: []string{rule}, config: Config{Racy: map[string]string{rule: "sometimes"}, Deviations: map[string]string{rule: "always"}},
+			wants: []string{`"condition/if-absent" is named in more than one list: Deviations, Racy`}},
+		{name: "a racy rule that does not run fails", rules: []string{"cost/get"}, config: Config{Racy: map[string]string{"cost/get": "now and then"}},
+			wants: []string{`"cost/get" is excused but does not run`}},
+		{name: "a panic in a racy rule fails", rules: []string{rule}, config: Config{Racy: map[string]string{rule: "now and then"}}, breakIt: func(b *broken) {
+			b.set = func(context.Context, string, blob.Source, *blob.SetOptions) (blob.Info, error) { panic("a bug") }
+		}, wants: []string{"condition/if-absent: panic: a bug"}},
+		{name: "a racy rule that hangs fails", rules: []string{rule}, config: Config{Racy: map[string]string{rule: "now and then"}, Timeout: 10 * time.Millisecond}, breakIt: func(b *broken) {
+			b.set = func(ctx context.Context, key string, _ blob.Source, _ *blob.SetOptions) (blob.Info, error) {
+				<-ctx.Done()
+				return blob.Info{}, &blob.Error{Op: blob.OpSet, Store: "memory", Key: key, Err: ctx.Err()}
+			}
+		}, wants: []string{"ran out of time"}},
 		{name: "an unknown name fails", rules: []string{rule}, config: Config{Deviations: map[string]string{"condition/if-absnet": "typo"}},
 			wants: []string{`"condition/if-absnet", which is no rule`}},
 		{name: "an unknown case fails", rules: []string{rule}, config: Config{Pending: map[string]string{rule + "/large": "typo"}},
@@ -84,7 +113,7 @@ func TestVerdicts(t *testing.T) {
 			if failed := err != nil; failed != (len(v.wants) > 0) {
 				t.Errorf("the run failed: %v, want %v\n%s", failed, len(v.wants) > 0, out)
 			}
-			for _, want := range v.wants {
+			for _, want := range slices.Concat(v.wants, v.logs) {
 				if !strings.Contains(string(out), want) {
 					t.Errorf("the output does not contain %q:\n%s", want, out)
 				}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/wholeblob/wholeblob/blob"
+	"github.com/wholeblob/wholeblob/retry"
 )
 
 // A Set that failed before its commit, or whose commit was refused, aborts its upload: once, and after its last part in flight has
@@ -316,7 +317,7 @@ func TestCloseIsNotHeldUpByACall(t *testing.T) {
 func TestHangingAbortIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serve(t, s3Like())
-		hang := true
+		hang := true // and no limit of one attempt ends it
 		s.before = func(ctx context.Context, r request) error {
 			if r.verb == "abort" && hang {
 				<-ctx.Done()
@@ -324,7 +325,7 @@ func TestHangingAbortIsGivenUp(t *testing.T) {
 			}
 			return nil
 		}
-		st := open(t, s)
+		st := open(t, s, policy(retry.Off()))
 		failedUpload(t, st)
 		<-time.After(2 * abortTimeout)
 		s.wantQuiet(t)

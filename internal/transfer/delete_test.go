@@ -120,13 +120,18 @@ func TestRequestsOfDeleteAll(t *testing.T) {
 		t.Error(err)
 	}
 	wantLog(t, s)
-	az := serve(t, azureLike())
-	az.put("p/a", nil)
-	if failed := deleteAll(t, open(t, az, func(o *Options) { o.Prefix = "p/" }), "a", "b", "a"); len(failed) > 0 {
-		t.Error(failed)
+	for _, c := range []struct {
+		p    personality
+		want []string
+	}{{azureLike(), []string{"delete p/a", "delete p/b"}}, {s3Like(), []string{"batch p/a p/b"}}} {
+		s := serve(t, c.p)
+		s.put("p/a", nil)
+		if failed := deleteAll(t, open(t, s, func(o *Options) { o.Prefix = "p/" }), "a", "b", "a"); len(failed) > 0 {
+			t.Error(failed)
+		}
+		wantLog(t, s, c.want...)
+		wantKeys(t, s.keys(), nil)
 	}
-	wantLog(t, az, "delete p/a", "delete p/b")
-	wantKeys(t, az.keys(), nil)
 }
 
 // Of a batch only the keys that failed for the moment are tried again; each of the others that failed is named with its

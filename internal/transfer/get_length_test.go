@@ -127,6 +127,16 @@ func TestNothingWantedOfAWholeBody(t *testing.T) {
 	}
 }
 
+// A body that goes on beyond its announced length is no body of that length, on every way of reading.
+func TestBodyThatGoesOnIsCorrupt(t *testing.T) {
+	for _, r := range []blob.Range{{}, blob.From(10), blob.Span(0, 10), blob.Last(10)} {
+		s := serve(t, s3Like())
+		s.put("k", content(250), 100, 100, 50)
+		s.edit = func(_ ReadRequest, rep *ReadReply) { oddities["goes on"](rep, nil) }
+		wantKind(t, getError(open(t, s), &blob.GetOptions{Range: r}), blob.ErrCorrupt)
+	}
+}
+
 // A reader may hesitate before it shows that a body goes on.
 func TestBodyThatGoesOnAfterAPause(t *testing.T) {
 	if err := atEnd(&hesitantReader{r: strings.NewReader("x")}, 0); !errors.Is(err, blob.ErrCorrupt) {

@@ -52,7 +52,7 @@ func TestFailedUploadIsAbortedOnce(t *testing.T) {
 			}
 			return nil
 		}, blob.Source{}, blob.ErrPrecondition, 3},
-		{"a refused begin", func(_ context.Context, r request) error {
+		{"a refused begin", func(context.Context, request) error {
 			return refusal(blob.ErrPermission)
 		}, blob.Source{}, blob.ErrPermission, 0},
 	} {

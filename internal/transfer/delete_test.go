@@ -22,10 +22,10 @@ func TestDelete(t *testing.T) {
 		v2 := s.put("k", content(3))
 		del := func(c blob.Condition) error { return st.Delete(t.Context(), "k", &blob.DeleteOptions{If: c}) }
 		e := wantKind(t, del(blob.IfVersion(v1)), blob.ErrPrecondition)
-		if e.Outcome != blob.NotApplied || s.object("k") == nil {
+		if e.Outcome != blob.NotApplied || s.object() == nil {
 			t.Errorf("%s: %#v", name, e)
 		}
-		if err := del(blob.IfVersion(v2)); err != nil || s.object("k") != nil {
+		if err := del(blob.IfVersion(v2)); err != nil || s.object() != nil {
 			t.Error(name, err)
 		}
 		for _, c := range []blob.Condition{{}, blob.IfVersion(v2)} {
@@ -82,7 +82,7 @@ func deleteAll(t testing.TB, st *Store, keys ...string) map[string]*blob.Error {
 		if e.Key != f.Key || e.Op != blob.OpDeleteAll {
 			t.Errorf("%#v", e)
 		}
-		failed[f.Key] = e
+		failed[f.Key] = &e
 	}
 	return failed
 }

@@ -70,8 +70,9 @@ func TestBodyThatAlwaysEndsEarlyIsTruncated(t *testing.T) {
 	s.edit = func(r ReadRequest, rep *ReadReply) {
 		rep.replace(func(b io.Reader) io.Reader { return io.LimitReader(b, min(10, max(0, 50-r.Off))) })
 	}
-	e := wantKind(t, getError(open(t, s), nil), blob.ErrTruncated)
-	if !e.Exhausted || e.Outcome != blob.NotApplied || !errors.Is(e, io.ErrUnexpectedEOF) {
+	err := getError(open(t, s), nil)
+	e := wantKind(t, err, blob.ErrTruncated)
+	if !e.Exhausted || e.Outcome != blob.NotApplied || !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("%#v", e)
 	}
 	if got := s.requests("read"); got != 5+3 { // five that bring ten bytes, then three that bring none

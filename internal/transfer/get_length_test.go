@@ -56,7 +56,7 @@ func TestStatOfAnotherVersionProvesNothing(t *testing.T) {
 		s.put("k", old)
 		first := true
 		s.edit = func(_ ReadRequest, rep *ReadReply) {
-			oddities[odd](rep, s.object("k").data)
+			oddities[odd](rep, s.object().data)
 			if first {
 				first = false
 				s.put("k", now)
@@ -108,7 +108,7 @@ func TestLastBytesWithoutRanges(t *testing.T) {
 	s := serve(t, s3Like())
 	data := content(250)
 	s.put("k", data)
-	s.edit = func(r ReadRequest, rep *ReadReply) { rep.HasRange = false }
+	s.edit = func(_ ReadRequest, rep *ReadReply) { rep.HasRange = false }
 	wantBytes(t, get(t, open(t, s), &blob.GetOptions{Range: blob.Last(150)}).Data, data[100:])
 	wantLog(t, s, "read last 100", "head", "read all of v1")
 }

@@ -46,7 +46,7 @@ func open(t testing.TB, s *service, edit ...func(*Options)) *Store {
 	}
 	st := New(s, s.p.traits, o)
 	t.Cleanup(func() {
-		_ = st.Close(context.Background()) //nolint:usetesting // t.Context has ended
+		_ = st.Close(context.Background()) // t.Context has ended
 		s.wantQuiet(t)
 	})
 	return st
@@ -85,7 +85,7 @@ func wantBytes(t testing.TB, got, want []byte) {
 }
 
 // wantKind checks the kind of an error, and that it is a complete *blob.Error of this store.
-func wantKind(t testing.TB, err, kind error) *blob.Error {
+func wantKind(t testing.TB, err, kind error) blob.Error {
 	t.Helper()
 	var e *blob.Error
 	switch {
@@ -96,7 +96,7 @@ func wantKind(t testing.TB, err, kind error) *blob.Error {
 	case e.Op == "" || e.Store == "":
 		t.Errorf("error without operation or store: %#v", e)
 	}
-	return e
+	return *e
 }
 
 func wantOutcome(t testing.TB, err error, want blob.Outcome) {

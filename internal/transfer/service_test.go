@@ -134,10 +134,11 @@ func (s *service) store(key string, data []byte, parts []int, meta Meta) string 
 	return o.version
 }
 
-func (s *service) object(key string) *stored {
+// object returns what is stored under "k".
+func (s *service) object() *stored {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.mu.objects[key]
+	return s.mu.objects["k"]
 }
 
 func (s *service) keys() []string {

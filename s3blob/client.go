@@ -72,11 +72,72 @@ func (o *Options) sdk(do *doer, creds *renewing) s3.Options {
 type doer struct{ rt http.RoundTripper }
 
 // Do implements s3.HTTPClient.
-func (d *doer) Do(req *http.Request) (*http.Response, error) { return d.rt.RoundTrip(req) }
+func (d *doer) Do(req *http.Request) (*http.Response, error) {
+	if st, ok := req.Context().Value(sentKey{}).(*sent); ok {
+		req = st.trace(req)
+	}
+	if req.Body != nil {
+		// The SDK closes the body when the reply's headers come. What it has put around it then answers WriteTo with io.EOF, which
+		// net/http, probing for more than the announced length, takes for a failed write: it closes the connection from
+		// which the reply is just being read. Read answers the same without harm.
+		req.Body = struct{ io.ReadCloser }{req.Body}
+	}
+	if req.Method == http.MethodGet || req.Method == http.MethodHead {
+		return d.once(req)
+	}
+	return d.rt.RoundTrip(req)
+}
+
+// errReplayed ends a request that net/http is about to send a second time.
+var errReplayed = errors.New("s3blob: the connection ended before a reply came")
+
+// once sends a request that has no body. When a kept connection ends before the reply begins, net/http sends such a request again by
+// itself, as often as it has connections; the service would see more attempts than the policy allows. Requests with
+// other methods are only sent again if nothing of them had left.
+func (d *doer) once(req *http.Request) (*http.Response, error) {
+	ctx, cancel := context.WithCancelCause(req.Context())
+	var wrote atomic.Bool
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GetConn: func(string) {
+			if wrote.Load() {
+				cancel(errReplayed)
+			}
+		},
+		WroteRequest: func(info httptrace.WroteRequestInfo) {
+			if info.Err == nil {
+				wrote.Store(true)
+			}
+		},
+	})
+	reply, err := d.rt.RoundTrip(req.WithContext(ctx))
+	if err != nil {
+		if req.Context().Err() == nil && context.Cause(ctx) == errReplayed { //nolint:errorlint // identity: ours
+			err = errReplayed
+		}
+		cancel(nil)
+		return nil, err
+	}
+	reply.Body = &onceBody{reply.Body, cancel}
+	return reply, nil
+}
+
+// onceBody lets go of the context of once when the reply has been read.
+type onceBody struct {
+	io.ReadCloser
+	cancel context.CancelCauseFunc
+}
+
+// Close implements io.Closer.
+func (b *onceBody) Close() error {
+	defer b.cancel(nil)
+	return b.ReadCloser.Close()
+}
 
 // sent follows one attempt, to know what had happened when it failed.
 type sent struct {
-	connected atomic.Bool // a connection was there: from here on bytes may have left
+	entered   atomic.Bool // the request was given to the transport
+	asked     atomic.Bool // the transport has told that it wants a connection,
+	connected atomic.Bool // and that it has one: from here on bytes may have left
 	body      *sentBody   // nil: the request has none of the caller's
 	identity  string      // of the credentials it was signed with
 	signedAt  time.Time   // the date it was signed with
@@ -85,17 +146,29 @@ type sent struct {
 
 type sentKey struct{}
 
-// watch returns ctx with a trace that tells s about the connection, and a value that tells it about the signature.
+// watch returns ctx with a value by which the signer and the HTTP client find s. (A trace of connections on ctx itself
+// would also see those of whoever provides credentials.)
 func (s *sent) watch(ctx context.Context) context.Context {
-	ctx = context.WithValue(ctx, sentKey{}, s)
-	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GotConn: func(httptrace.GotConnInfo) { s.connected.Store(true) },
-	})
+	return context.WithValue(ctx, sentKey{}, s)
 }
 
-// certainlyNot reports whether the service cannot have seen a whole request.
+// trace returns the request with a trace that tells s about its connection.
+func (s *sent) trace(req *http.Request) *http.Request {
+	s.entered.Store(true)
+	return req.WithContext(httptrace.WithClientTrace(req.Context(), &httptrace.ClientTrace{
+		GetConn: func(string) { s.asked.Store(true) },
+		GotConn: func(httptrace.GotConnInfo) { s.connected.Store(true) },
+	}))
+}
+
+// certainlyNot reports whether the service cannot have seen a whole request. A transport that tells nothing of its connections
+// may have had one.
 func (s *sent) certainlyNot() bool {
-	return !s.connected.Load() || s.body != nil && !s.body.complete()
+	switch {
+	case !s.entered.Load(), s.asked.Load() && !s.connected.Load():
+		return true
+	}
+	return s.body != nil && !s.body.complete()
 }
 
 // errLetGo is what a transport gets that reads a body after its attempt has ended.

@@ -96,23 +96,16 @@ func lost(ctx context.Context, e *blob.Error, st *sent) *blob.Error {
 	if st.certainlyNot() {
 		e.Outcome = blob.NotApplied
 	}
-	var signing *smithy.OperationError
 	switch {
 	case ctx.Err() != nil:
 		// The cause of the end may be another request's error, which must not speak for this one.
 		e.Err = ctx.Err()
-	case !st.connected.Load() && errors.As(e.Err, &signing) && !dialed(e.Err):
+	case !st.entered.Load():
 		e.Kind = blob.ErrPermission // nothing was sent: no credentials, or no signature could be made
 	default:
 		e.Kind = blob.ErrUnavailable
 	}
 	return e
-}
-
-// dialed reports whether err comes from sending a request, rather than from preparing it.
-func dialed(err error) bool {
-	var send interface{ ConnectionError() bool } // smithyhttp.RequestSendError
-	return errors.As(err, &send)
 }
 
 // verdict is what a reply means: its kind, and what it says about a mutation.
@@ -128,6 +121,10 @@ func classify(status int, code string) verdict {
 	switch code {
 	case "NoSuchBucket":
 		return refused(blob.ErrNoContainer)
+	case "NotImplemented", "MethodNotAllowed":
+		return refused(blob.ErrUnsupported)
+	case "InvalidArgument", "InvalidRequest", "MalformedXML", "InvalidObjectState":
+		return refused(blob.ErrInvalidOption)
 	case "NoSuchKey", "NotFound", "NoSuchVersion", "NoSuchUpload":
 		return refused(blob.ErrNotFound)
 	case "PreconditionFailed":
@@ -140,7 +137,8 @@ func classify(status int, code string) verdict {
 		return refused(blob.ErrUnavailable) // not all of the body arrived
 	case "InternalError":
 		return verdict{blob.ErrUnavailable, blob.Unknown}
-	case "ExpiredToken", "InvalidToken", "TokenRefreshRequired", "AccessDenied", "RequestTimeTooSkewed":
+	case "ExpiredToken", "InvalidToken", "TokenRefreshRequired", "AccessDenied", "AllAccessDisabled", "AccountProblem",
+		"InvalidAccessKeyId", "SignatureDoesNotMatch", "RequestTimeTooSkewed":
 		return refused(blob.ErrPermission)
 	case "EntityTooLarge":
 		return refused(blob.ErrTooLarge)

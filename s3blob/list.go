@@ -40,12 +40,11 @@ func (r *requests) List(ctx context.Context, req transfer.ListRequest) (transfer
 func listPage(out *s3.ListObjectsV2Output) (transfer.ListPage, error) {
 	page := transfer.ListPage{
 		Infos: make([]blob.Info, 0, len(out.Contents)+len(out.CommonPrefixes)),
-		More:  aws.ToBool(out.IsTruncated),
 		Token: aws.ToString(out.NextContinuationToken),
 	}
-	if out.Name == nil && out.KeyCount == nil && out.IsTruncated == nil {
-		// Every listing has these. Without them this is somebody's other document, or nothing.
-		return page, unreadable(errors.New("the reply is no listing"))
+	var err error
+	if page.More, err = goesOn(out.IsTruncated, page.Token); err != nil {
+		return page, err
 	}
 	decode := decoder(string(out.EncodingType))
 	for _, o := range out.Contents {
@@ -65,6 +64,15 @@ func listPage(out *s3.ListObjectsV2Output) (transfer.ListPage, error) {
 		page.Infos = append(page.Infos, blob.Info{Key: key, IsPrefix: true})
 	}
 	return page, nil
+}
+
+// goesOn reports whether a listing goes on. One that does not say so may be any document, or none: only a token stands in
+// for the word, and the absence of both is not the end.
+func goesOn(truncated *bool, token string) (bool, error) {
+	if truncated == nil && token == "" {
+		return false, unreadable(errors.New("the reply does not say whether the listing goes on"))
+	}
+	return truncated == nil || *truncated, nil
 }
 
 // decoder returns how keys of a reply are to be read: percent-encoded only if the reply says so, whatever
@@ -126,7 +134,11 @@ func (r *requests) DeletedVersions(ctx context.Context, key, token string) (tran
 			return page, err
 		}
 	}
-	if aws.ToBool(out.IsTruncated) {
+	more, err := goesOn(out.IsTruncated, aws.ToString(out.NextKeyMarker))
+	if err != nil {
+		return page, err
+	}
+	if more {
 		k, err := decode(aws.ToString(out.NextKeyMarker))
 		if err != nil {
 			return page, err

@@ -3,7 +3,9 @@ package s3blob
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"math"
 	"net/http"
@@ -113,8 +115,12 @@ func (o Options) String() string {
 		o.Prefix, o.Region, param.Redact(o.Endpoint), o.PathStyle, redact(o.AccessKey), redact(o.SecretKey), redact(o.SessionToken))
 }
 
-// GoString is String, so that no verb of package fmt prints secrets.
-func (o Options) GoString() string { return o.String() }
+// Format implements fmt.Formatter, so that no verb prints secrets. (Inside a struct, in a field that is not exported, package fmt
+// does not ask: do not keep Options there.)
+func (o Options) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, o.String()) }
+
+// MarshalText implements encoding.TextMarshaler without secrets.
+func (o Options) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
 
 // LogValue implements slog.LogValuer without secrets.
 func (o Options) LogValue() slog.Value { return slog.StringValue(o.String()) }
@@ -165,12 +171,15 @@ func complete(bucket string, opts *Options) (*Options, error) {
 	return o, err
 }
 
+// bucketChars are those of "Bucket naming rules", Amazon S3 User Guide, and those of before 2018.
+const bucketChars = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_"
+
 func (o *Options) check(bucket string) error {
 	if bucket == "" {
 		return invalid("the bucket is empty")
 	}
-	if strings.ContainsAny(bucket, "/\\?#% \t\r\n") {
-		return invalid("bucket %q", bucket)
+	if strings.Trim(bucket, bucketChars) != "" || strings.Trim(bucket, ".") == "" || len(bucket) > 255 {
+		return invalid("bucket %q: want letters, digits, '.', '-' and '_'", bucket)
 	}
 	for _, n := range []struct {
 		name     string
@@ -208,7 +217,11 @@ func (o *Options) check(bucket string) error {
 	case o.AccessKey != "" && o.Credentials != nil:
 		return invalid("AccessKey and Credentials exclude each other")
 	}
-	return o.Retry.Check()
+	var e *blob.Error
+	if err := o.Retry.Check(); errors.As(err, &e) {
+		return e.Err // the field and the fault; openError puts the rest around it once
+	}
+	return nil
 }
 
 func invalid(format string, args ...any) error {
@@ -273,6 +286,7 @@ func (o *Options) traits() transfer.Traits {
 		BatchDelete:      maxBatch,
 		Restore:          o.Restore,
 		Addressable:      addressable,
+		ValidVersion:     entityTag,
 		Batchable:        inXML,
 	}
 	if o.amazon() {
@@ -289,6 +303,17 @@ func addressable(key string) bool {
 	}
 	for segment := range strings.SplitSeq(key, "/") {
 		if segment == "." || segment == ".." {
+			return false
+		}
+	}
+	return true
+}
+
+// entityTag reports whether version can stand between the quotes of an entity tag (RFC 9110, 8.8.3). Others would end up in a list
+// of several.
+func entityTag(version string) bool {
+	for i := range len(version) {
+		if c := version[i]; c < 0x21 || c == '"' || c == 0x7F {
 			return false
 		}
 	}

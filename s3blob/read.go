@@ -52,6 +52,9 @@ func (r *requests) Read(ctx context.Context, req transfer.ReadRequest) (*transfe
 			ContentType: aws.ToString(out.ContentType), Metadata: out.Metadata,
 		},
 	}
+	for _, sum := range []*string{out.ChecksumCRC32, out.ChecksumCRC32C, out.ChecksumCRC64NVME, out.ChecksumSHA1, out.ChecksumSHA256} {
+		rep.Checked = rep.Checked || sum != nil && r.checksums
+	}
 	if out.ContentLength != nil {
 		rep.Length = *out.ContentLength
 	}
@@ -125,5 +128,7 @@ func quoted(version string) *string {
 	return aws.String(`"` + version + `"`)
 }
 
-// unquoted returns an entity tag as a version. Servers differ in quoting.
-func unquoted(etag *string) string { return strings.Trim(aws.ToString(etag), `"`) }
+// unquoted returns an entity tag as a version. Servers differ in quoting, and some proxies mark tags as weak.
+func unquoted(etag *string) string {
+	return strings.Trim(strings.TrimPrefix(aws.ToString(etag), "W/"), `"`)
+}

@@ -163,7 +163,11 @@ func (r *requests) Uploads(ctx context.Context, prefix, token string) (transfer.
 		}
 		page.Uploads = append(page.Uploads, transfer.Upload{Key: key, ID: aws.ToString(u.UploadId), Started: started})
 	}
-	if aws.ToBool(out.IsTruncated) {
+	more, err := goesOn(out.IsTruncated, aws.ToString(out.NextKeyMarker))
+	if err != nil {
+		return page, err
+	}
+	if more {
 		key, err := decode(aws.ToString(out.NextKeyMarker))
 		if err != nil {
 			return page, err

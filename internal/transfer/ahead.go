@@ -35,9 +35,9 @@ func (r *read) readAhead() error {
 	return nil
 }
 
-// doubtful reports whether the failure of a read ahead may have another reason than it seems: a manifest that is wrong about the
+// mayMend reports whether the failure of a read ahead may have another reason than it seems: a manifest that is wrong about the
 // total makes a range impossible, and a service that ignores ranges has to be asked in another way.
-func doubtful(err error) bool { return errors.Is(err, errVersion) || errors.Is(err, errStepDown) }
+func mayMend(err error) bool { return errors.Is(err, errVersion) || errors.Is(err, errStepDown) }
 
 // pin is the version that all segments of a read must have. INVARIANT: once set it never changes.
 type pin struct {

@@ -22,9 +22,8 @@ type cleaner struct {
 		sync.Mutex
 		running []Upload        // aborts in progress
 		idle    chan struct{}   // closed when none is running any more; nil while nobody waits
-		active  map[Upload]bool // in progress: not to be swept
+		active  map[Upload]bool // in progress or in doubt: not to be swept
 		left    []Upload        // aborts that failed
-		doubts  []Upload        // commits nobody knows the outcome of
 	}
 }
 
@@ -73,6 +72,7 @@ func (c *cleaner) abort(ctx context.Context, up Upload) {
 			c.s.o.Logger.Warn("upload not aborted, Close will try again", "key", up.Key, "upload", up.ID, "error", err)
 		}
 		c.mu.running = without(c.mu.running, up)
+		delete(c.mu.active, key(up))
 		if len(c.mu.running) == 0 && c.mu.idle != nil {
 			close(c.mu.idle)
 			c.mu.idle = nil
@@ -80,11 +80,9 @@ func (c *cleaner) abort(ctx context.Context, up Upload) {
 	}()
 }
 
-// doubt remembers an upload whose commit may have happened or may yet: it must not be aborted.
+// doubt is told of an upload whose commit may have happened or may yet: it must not be aborted, not by this Store's
+// Sweep either, so it stays among those in progress.
 func (c *cleaner) doubt(up Upload) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.mu.doubts = append(c.mu.doubts, up)
 	c.s.o.Logger.Warn("upload left alone: its commit has an unknown outcome", "key", up.Key, "upload", up.ID)
 }
 

@@ -36,6 +36,16 @@ func (s *Store) delete(ctx context.Context, op, key string, o blob.DeleteOptions
 	if !s.traits.addressable(s.full(key)) {
 		return nil
 	}
+	if s.traits.impossible(o.If) {
+		_, err := s.head(ctx, op, key)
+		switch {
+		case errors.Is(err, blob.ErrNotFound):
+			return nil
+		case err != nil:
+			return notApplied(err)
+		}
+		return impossible(o.If)
+	}
 	c := call{op: op, key: key, effect: retry.Mutation(o.If, o.AtMostOnce)}
 	return s.do(ctx, c, func(ctx context.Context, _ attempt) error {
 		err := s.r.Delete(ctx, s.full(key), o.If)
@@ -51,14 +61,17 @@ func (s *Store) DeleteAll(ctx context.Context, keys []string) error {
 	if err := blob.CheckDeleteAll(keys); err != nil {
 		return s.fail(blob.OpDeleteAll, "", err)
 	}
-	if err := s.enter(ctx, blob.OpDeleteAll, ""); err != nil {
-		return err
-	}
-	defer s.gate.Leave()
 	if len(keys) == 0 {
 		return nil
 	}
 	d := deletion{s: s}
+	if err := s.enter(ctx, blob.OpDeleteAll, ""); err != nil {
+		for _, k := range keys {
+			d.fail(k, err)
+		}
+		return &blob.DeleteError{Failed: d.failed}
+	}
+	defer s.gate.Leave()
 	d.all(ctx, s.distinct(keys))
 	if len(d.failed) > 0 {
 		return &blob.DeleteError{Failed: d.failed}
@@ -126,7 +139,8 @@ func (d *deletion) split(keys []string) (batch, rest []string) {
 // reports false if the service refused to do such a thing at all.
 func (d *deletion) batch(ctx context.Context, keys []string) bool {
 	left := keys
-	doubt := false // an attempt before may have deleted any of those left
+	last := make(map[string]error) // of those left, what the service said of each
+	doubt := false                 // an attempt before may have deleted any of those left
 	err := d.s.do(ctx, call{op: blob.OpDeleteAll, effect: retry.AtLeastOnce}, func(ctx context.Context, a attempt) error {
 		full := make([]string, len(left))
 		for i, k := range left {
@@ -135,9 +149,10 @@ func (d *deletion) batch(ctx context.Context, keys []string) bool {
 		errs, err := d.s.r.DeleteBatch(ctx, full)
 		if err != nil {
 			doubt = doubt || unknown(err)
+			clear(last) // it speaks for all of them
 			return err
 		}
-		again, one := d.sort(left, errs, doubt)
+		again, one := d.sort(left, errs, doubt, last)
 		doubt = doubt || unknown(one)
 		if len(again) < len(left) {
 			a.Progress()
@@ -150,23 +165,34 @@ func (d *deletion) batch(ctx context.Context, keys []string) bool {
 	}
 	if err != nil {
 		for _, k := range left {
-			d.fail(k, err)
+			d.fail(k, own(last[k], err))
 		}
 	}
 	return true
+}
+
+// own returns what the service said of one key, with what the loop says of all: how often it tried, that it gave up, and the outcome.
+func own(last, all error) error {
+	var said, loop *blob.Error
+	if !errors.As(last, &said) || !errors.As(all, &loop) || loop.Kind == nil {
+		return all
+	}
+	c := *said
+	c.Attempts, c.Exhausted, c.Outcome = loop.Attempts, loop.Exhausted, loop.Outcome
+	return &c
 }
 
 func unknown(err error) bool { return err != nil && blob.OutcomeOf(err) == blob.Unknown }
 
 // sort keeps the keys that another attempt may delete, and one of their errors, which speaks for all: Unknown if any is. It
 // records the others that failed, in doubt as Unknown, for what is refused now may have been deleted before.
-func (d *deletion) sort(keys []string, errs []error, doubt bool) (again []string, one error) {
+func (d *deletion) sort(keys []string, errs []error, doubt bool, last map[string]error) (again []string, one error) {
 	for i, k := range keys {
 		err := errs[i]
 		switch {
 		case err == nil || errors.Is(err, blob.ErrNotFound):
 		case errors.Is(err, blob.ErrThrottled), errors.Is(err, blob.ErrUnavailable), errors.Is(err, blob.ErrConflict):
-			again = append(again, k)
+			again, last[k] = append(again, k), err
 			if !unknown(one) {
 				one = err
 			}

@@ -40,6 +40,12 @@ func (s *Store) get(ctx context.Context, op, key string, o blob.GetOptions, inFl
 	if !s.traits.addressable(s.full(key)) {
 		return blob.Object{}, &blob.Error{Kind: blob.ErrNotFound, Outcome: blob.NotApplied}
 	}
+	if s.traits.impossible(o.If) {
+		if _, err := s.head(ctx, op, key); err != nil {
+			return blob.Object{}, err
+		}
+		return blob.Object{}, impossible(o.If)
+	}
 	mode := readMode(s.mode.Load())
 	if !o.Range.IsWhole() {
 		mode = byRange // whatever becomes of it says nothing about parts
@@ -51,7 +57,7 @@ func (s *Store) get(ctx context.Context, op, key string, o blob.GetOptions, inFl
 		switch {
 		case err == nil:
 			return obj, nil
-		case ahead && doubtful(err):
+		case ahead && mayMend(err):
 			ahead = false // once more with a first request, which tells what is wrong
 		case errors.Is(err, errStepDown) && mode < plain:
 			if mode == byPart {
@@ -265,7 +271,7 @@ func (r *read) prove(ctx context.Context, req ReadRequest, rep *ReadReply, p *pl
 		p.total = h.Size
 	}
 	if p.total < 0 {
-		return head, truncated("length unproven: the store states no size")
+		return head, unproven()
 	}
 	switch {
 	case p.hi < 0:
@@ -283,7 +289,7 @@ func (r *read) prove(ctx context.Context, req ReadRequest, rep *ReadReply, p *pl
 // resolve places the wanted range in an object of total bytes and gets the memory for it.
 func (r *read) resolve(head Head, total int64) error {
 	if total < 0 {
-		return truncated("length unproven: the store states no size")
+		return unproven()
 	}
 	if err := r.o.Want.VerifySize(total); err != nil {
 		return r.notWanted(err)
@@ -398,51 +404,6 @@ func segmentRefused(req ReadRequest, err error) error {
 	return err
 }
 
-// fill reads the reply's body, which begins at offset lo of the object, into the place of seg from done on.
-func (r *read) fill(a attempt, rep *ReadReply, lo int64, seg segment, done *int64) error {
-	from, end := seg.off+*done, seg.off+seg.n
-	if skip := from - lo; skip > 0 {
-		if n, err := io.CopyN(io.Discard, a.w.reader(rep.Body), skip); err != nil {
-			return cut(err, "body ended %d bytes before byte %d", skip-n, from)
-		}
-	}
-	dst := r.buf[from-r.lo : end-r.lo]
-	for n := 0; n < len(dst); {
-		m, err := rep.Body.Read(dst[n:])
-		if m > 0 { // bytes that come with an error count
-			n += m
-			*done += int64(m)
-			r.got.Add(int64(m))
-			a.Progress()
-		}
-		if err != nil && n < len(dst) {
-			return cut(err, "got %d of the %d bytes from %d", n, len(dst), from)
-		}
-	}
-	if hi := lo + rep.Length; rep.Length < 0 && end == r.total || rep.Length >= 0 && hi == end {
-		if err := atEnd(rep.Body, end); err != nil {
-			a.Final() // all of seg is there: another attempt would find nothing left to do, and so not this fault
-			return err
-		}
-	}
-	return nil
-}
-
-// atEnd checks that a body which should have ended at end has. All wanted bytes are there, so an error instead of
-// the end is of no interest; only one byte more would show that the lengths lied.
-func atEnd(body io.Reader, end int64) error {
-	var b [1]byte
-	for range 2 { // a reader may return 0, nil once
-		switch n, err := body.Read(b[:]); {
-		case n > 0:
-			return badReply(fmt.Errorf("%w: the body goes on after byte %d", blob.ErrCorrupt, end))
-		case err != nil:
-			return nil //nolint:nilerr // see above
-		}
-	}
-	return nil
-}
-
 // sameVersion compares what two replies say. Without versions in both, the time of the last change stands in; without
 // that either, only the total and the length protect the read.
 func sameVersion(a, b Head) bool {
@@ -454,6 +415,11 @@ func sameVersion(a, b Head) bool {
 
 func truncated(format string, args ...any) error {
 	return &blob.Error{Kind: blob.ErrTruncated, Outcome: blob.NotApplied, Err: fmt.Errorf(format, args...)}
+}
+
+// unproven is the error of a read whose length nobody states. It will be the same next time: Exhausted keeps the loop from asking.
+func unproven() error {
+	return &blob.Error{Kind: blob.ErrTruncated, Outcome: blob.NotApplied, Exhausted: true, Err: errors.New("length unproven: the store states no size")}
 }
 
 func cut(cause error, format string, args ...any) error {

@@ -49,7 +49,8 @@ type ranges struct {
 	o    blob.GetOptions
 	objs []blob.Object // the results, each written by the group that reads it
 
-	info blob.Info // of the version that is read, once a group has been
+	total int64     // of the object when spans were placed, -1: unknown
+	info  blob.Info // of the version that is read, once a group has been
 }
 
 // span is where one of the ranges lies, or many that one request reads.
@@ -61,11 +62,11 @@ type span struct {
 // run reads one group of ranges, which tells the object's size and version, and then the others of that version. errVersion
 // means that the object changed in between and the caller did not ask for a version.
 func (r *ranges) run(ctx context.Context) error {
-	total, err := r.checkSum(ctx)
-	if err != nil {
+	var err error
+	if r.total, err = r.checkSum(ctx); err != nil {
 		return err
 	}
-	first, rest := r.firstGroup(total)
+	first, rest := r.firstGroup(r.total)
 	if err := r.read(ctx, first, r.o, r.s.o.Concurrency); err != nil {
 		return err
 	}
@@ -73,6 +74,7 @@ func (r *ranges) run(ctx context.Context) error {
 	if r.info.Version != "" {
 		pinned.If = blob.IfVersion(r.info.Version)
 	}
+	r.total = r.info.Size
 	spans, err := r.place(rest)
 	if err != nil {
 		return err
@@ -149,6 +151,7 @@ func (r *ranges) place(indexes []int) ([]span, error) {
 // merge sorts spans by offset and joins those that are near. INVARIANT: a joined one spans at most Segment bytes, and
 // covers exactly the ranges it is of and the gaps between them.
 func (r *ranges) merge(spans []span) []span {
+	most := min(r.s.o.Segment, r.s.o.MaxGet) // gaps must not make of ranges that are allowed a read that is not
 	slices.SortStableFunc(spans, func(a, b span) int {
 		switch {
 		case a.off < b.off:
@@ -163,7 +166,7 @@ func (r *ranges) merge(spans []span) []span {
 		if len(out) > 0 {
 			last := &out[len(out)-1]
 			end := max(last.off+last.n, sp.off+sp.n)
-			if sp.off-(last.off+last.n) <= r.s.o.Gap && end-last.off <= r.s.o.Segment {
+			if sp.off-(last.off+last.n) <= r.s.o.Gap && end-last.off <= most {
 				last.n = end - last.off
 				last.of = append(last.of, sp.of...)
 				continue
@@ -219,8 +222,12 @@ func (r *ranges) read(ctx context.Context, group span, o blob.GetOptions, inFlig
 	return nil
 }
 
-// same notes the first Info, and compares the others with it where the store has no versions to ask for: the weaker guarantee.
+// same notes the first Info, and compares. An object of another size than that for which the ranges were placed has changed since; where the
+// store has no versions to ask for, size and time stand in for them: the weaker guarantee.
 func (r *ranges) same(info blob.Info) error {
+	if r.total >= 0 && info.Size != r.total {
+		return errVersion
+	}
 	if r.info.Key == "" { // the first group, before the others run beside each other
 		r.info = info
 		return nil

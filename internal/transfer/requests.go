@@ -75,6 +75,8 @@ type ReadReply struct {
 	// hides the total.
 	HasRange        bool
 	Off, End, Total int64
+	// Checked is set if the body verifies a checksum of itself, and fails in place of its end.
+	Checked bool
 	// Parts is the number of parts of the object, or 0.
 	Parts int
 

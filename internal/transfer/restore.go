@@ -32,7 +32,13 @@ const restoreTurns = 1000
 // restore ends when the key exists. Each turn removes one mark, the newest, and looks again: services list versions and
 // marks apart, so that of those with the same time only the newest is known for certain. A Set or Delete by somebody else in
 // between is met by the next turn.
-func (s *Store) restore(ctx context.Context, key string) (Head, error) {
+func (s *Store) restore(ctx context.Context, key string) (h Head, err error) {
+	removed := false // a mark: what fails from here on fails half-way
+	defer func() {
+		if err != nil && removed {
+			err = inDoubt(err)
+		}
+	}()
 	for range restoreTurns {
 		h, err := s.head(ctx, blob.OpRestore, key)
 		if err == nil || !errors.Is(err, blob.ErrNotFound) {
@@ -48,6 +54,7 @@ func (s *Store) restore(ctx context.Context, key string) (Head, error) {
 		if err := s.undelete(ctx, key, mark); err != nil {
 			return h, err
 		}
+		removed = true
 	}
 	return Head{}, &blob.Error{Kind: blob.ErrConflict, Outcome: blob.NotApplied, Exhausted: true,
 		Err: errors.New("the key is written and deleted by others all the time")}

@@ -25,6 +25,9 @@ func (s *Store) Set(ctx context.Context, key string, src blob.Source, opts *blob
 		return blob.Info{}, err
 	}
 	defer s.gate.Leave()
+	if s.traits.impossible(o.If) {
+		return blob.Info{}, s.fail(blob.OpSet, key, impossible(o.If))
+	}
 	stamp := blob.Stamp{Token: blob.NewToken()}
 	w := &write{
 		s: s, key: key, src: src, o: o,
@@ -36,10 +39,26 @@ func (s *Store) Set(ctx context.Context, key string, src blob.Source, opts *blob
 	} else {
 		done, err = w.multipart(ctx)
 	}
+	if err == nil && done.Version == "" {
+		done, err = s.confirm(ctx, key, stamp.Token, src.Size())
+	}
 	if err != nil {
 		return blob.Info{}, s.fail(blob.OpSet, key, err)
 	}
 	return blob.Info{Key: key, Size: src.Size(), Version: done.Version}, nil
+}
+
+// confirm looks for a write that was acknowledged without the version it made. Anyone can answer 200: only the
+// write's own token, found on the object, shows that the service did.
+func (s *Store) confirm(ctx context.Context, key, token string, size int64) (Written, error) {
+	h, err := s.head(ctx, blob.OpSet, key)
+	if err != nil {
+		return Written{}, &blob.Error{Kind: blob.ErrUnavailable, Err: fmt.Errorf("a write was acknowledged without a version, and cannot be confirmed: %w", err)}
+	}
+	if _, stamp := blob.Unseal(h.Metadata); stamp.Token != token || h.Size != size {
+		return Written{}, &blob.Error{Kind: blob.ErrUnavailable, Err: errors.New("a write was acknowledged without a version, and the object that is there is another")}
+	}
+	return Written{Version: h.Version}, nil
 }
 
 // checkSet refuses what the service or this engine cannot do, before any I/O.
@@ -94,12 +113,18 @@ func (w *write) section(off, n int64) Body {
 // one whose upload somebody aborted: the whole is sent again, a bounded number of times ("CompleteMultipartUpload", Amazon S3
 // API Reference, on 409; "Put Block List" of Azure, whose blocks another writer's commit discards).
 func (w *write) multipart(ctx context.Context) (Written, error) {
+	most := min(w.s.o.Restarts, w.s.o.Policy.Attempts-1)
+	doubt := false // a commit before may have happened, or may yet
 	for restarts := 0; ; restarts++ {
 		done, err := w.upload(ctx)
+		if err != nil && doubt {
+			err = inDoubt(err)
+		}
 		again := blob.OutcomeOf(err) == blob.NotApplied || retry.Mutation(w.o.If, w.o.AtMostOnce) == retry.AtLeastOnce
-		if !errors.Is(err, blob.ErrConflict) || !again || restarts >= w.s.o.Restarts || ctx.Err() != nil {
+		if !errors.Is(err, blob.ErrConflict) || !again || restarts >= most || ctx.Err() != nil {
 			return done, err
 		}
+		doubt = doubt || unknown(err)
 	}
 }
 
@@ -111,7 +136,6 @@ func (w *write) upload(ctx context.Context) (Written, error) {
 		return Written{}, err
 	}
 	w.s.clean.begun(up)
-	defer w.s.clean.ended(up)
 	parts, err := w.parts(ctx, up)
 	if err == nil {
 		err = barrier(parts, w.src.Size())
@@ -121,9 +145,12 @@ func (w *write) upload(ctx context.Context) (Written, error) {
 		return Written{}, notApplied(err)
 	}
 	done, err := w.commit(ctx, up, parts)
-	if err != nil && blob.OutcomeOf(err) == blob.NotApplied {
+	switch {
+	case err == nil:
+		w.s.clean.ended(up)
+	case blob.OutcomeOf(err) == blob.NotApplied:
 		w.s.clean.abort(ctx, up)
-	} else if err != nil {
+	default:
 		w.s.clean.doubt(up) // no abort while the commit may still land
 	}
 	return done, err
@@ -218,7 +245,12 @@ func spent(a attempt, err error) error {
 }
 
 // notApplied marks an error of a request that cannot make the object visible.
-func notApplied(err error) error {
+func notApplied(err error) error { return withOutcome(err, blob.NotApplied) }
+
+// inDoubt marks the error of an operation of which an earlier request may have had, or has had, an effect.
+func inDoubt(err error) error { return withOutcome(err, blob.Unknown) }
+
+func withOutcome(err error, o blob.Outcome) error {
 	if err == nil {
 		return nil
 	}
@@ -230,6 +262,6 @@ func notApplied(err error) error {
 		}
 	}
 	c := *e
-	c.Outcome = blob.NotApplied
+	c.Outcome = o
 	return &c
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"sync/atomic"
@@ -156,6 +157,11 @@ func (s *Store) fail(op, key string, err error) error {
 	return e
 }
 
+// impossible is the error of a condition that no object can meet.
+func impossible(cond blob.Condition) error {
+	return &blob.Error{Kind: blob.ErrPrecondition, Outcome: blob.NotApplied, Err: fmt.Errorf("%v: no object has such a version", cond)}
+}
+
 func isContext(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
@@ -203,7 +209,7 @@ func (s *Store) head(ctx context.Context, op, key string) (h Head, err error) {
 	err = s.do(ctx, call{op: op, key: key, effect: retry.None}, func(ctx context.Context, _ attempt) error {
 		h, err = s.r.Head(ctx, s.full(key))
 		if err == nil && h.Size < 0 {
-			err = truncated("length unproven: the store states no size")
+			err = unproven()
 		}
 		return err
 	})

@@ -30,9 +30,19 @@ type Traits struct {
 	// Batchable reports whether a DeleteBatch can name key; the others are deleted one by one. nil: every key.
 	Batchable func(key string) bool
 
+	// ValidVersion reports whether a version can be one of the service's at all. One that cannot matches no object, and is never
+	// sent. nil: every version.
+	ValidVersion func(version string) bool
+
 	// Addressable reports whether the service can hold key at all. One it cannot is not found, without a
 	// request. nil: every key.
 	Addressable func(key string) bool
+}
+
+// impossible reports whether cond asks for a version that no object can have.
+func (t Traits) impossible(cond blob.Condition) bool {
+	v, ok := cond.Version()
+	return ok && t.ValidVersion != nil && !t.ValidVersion(v)
 }
 
 func (t Traits) addressable(key string) bool { return t.Addressable == nil || t.Addressable(key) }

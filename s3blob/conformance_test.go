@@ -32,6 +32,15 @@ var pending = map[string]string{
 
 const streams = "uploads of streams, with Writes"
 
+// prefix returns the prefix that edit sets.
+func prefix(edit func(*s3blob.Options)) string {
+	var o s3blob.Options
+	if edit(&o); o.Prefix == "" {
+		return ""
+	}
+	return o.Prefix + "/"
+}
+
 func TestConformanceOnFake(t *testing.T) {
 	for _, mode := range []struct {
 		name string
@@ -40,9 +49,10 @@ func TestConformanceOnFake(t *testing.T) {
 		{"parts", func(*s3blob.Options) {}},
 		{"ranges", func(o *s3blob.Options) { o.ReadRanges = true }},
 		{"prefix", func(o *s3blob.Options) { o.Prefix = "some/prefix" }},
+		{"versioned", func(o *s3blob.Options) { o.Restore = true }},
 	} {
 		t.Run(mode.name, func(t *testing.T) {
-			srv := fake(t, fakes3.Options{MinPartSize: -1})
+			srv := fake(t, fakes3.Options{MinPartSize: -1, Versioned: mode.name == "versioned"})
 			blobtest.Run(t, func(t *testing.T) blob.Blob {
 				return open(t, srv, func(o *s3blob.Options) { small(o); mode.edit(o) })
 			}, &blobtest.Config{
@@ -52,6 +62,9 @@ func TestConformanceOnFake(t *testing.T) {
 					return open(t, srv, func(o *s3blob.Options) { small(o); mode.edit(o); o.MaxGet = n })
 				},
 				Requests: func(blob.Blob) int64 { return int64(len(srv.Log())) },
+				Foreign: func(_ *testing.T, _ blob.Blob, key string, data []byte) {
+					srv.PutObject("b", prefix(mode.edit)+key, [][]byte{data}, nil)
+				},
 			})
 		})
 	}

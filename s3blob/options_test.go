@@ -23,6 +23,11 @@ func TestWrongOptionsAreRefusedByName(t *testing.T) {
 	}{
 		{"", "bucket", nil},
 		{"a/b", "bucket", nil},
+		{"b:1", "bucket", nil},
+		{"..", "bucket", nil},
+		{"x@y", "bucket", nil},
+		{"arn:aws:s3:::x", "bucket", nil},
+		{strings.Repeat("b", 256), "bucket", nil},
 		{"b", "PartSize", func(o *s3blob.Options) { o.PartSize = -1 }},
 		{"b", "Threshold", func(o *s3blob.Options) { o.Threshold = 6 << 30 }},
 		{"b", "Segment", func(o *s3blob.Options) { o.Segment = -1 }},
@@ -105,7 +110,7 @@ func TestCredentialsAreNeverShown(t *testing.T) {
 		o.SecretKey, o.SessionToken = secret, "hunter2token"
 		o.Logger = slog.New(slog.NewTextHandler(&log, nil))
 		o.Logger.Info("opening", "options", *o, "pointer", o)
-		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q"} {
+		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%d", "%t", "%c", "%x"} {
 			fmt.Fprintf(&log, verb, o)
 			fmt.Fprintf(&log, verb, *o)
 		}

@@ -15,13 +15,15 @@
 //
 // A Set below Options.Threshold is one PutObject; from there on it is a multipart upload of n+2 requests. A Set that
 // fails aborts its upload in the background; what could not be aborted by the time of Close is in its *blob.OwedError. An
-// upload whose CompleteMultipartUpload has an unknown outcome is left alone, and so are those of a
-// crashed process: a lifecycle rule that aborts incomplete uploads is good to have.
+// upload whose CompleteMultipartUpload has an unknown outcome is left alone. Sweep aborts those of a crashed process; a lifecycle
+// rule that aborts incomplete uploads is good to have all the same.
+//
+// Restore removes delete markers, on buckets that Options.Restore says are versioned.
 //
 // # What is not there yet
 //
-// Set of a blob.Stream, SetOptions.SHA256 and Restore of an absent key are blob.ErrUnsupported. So are
-// conditions on endpoints other than Amazon's, unless Options.Conditions vouches for them.
+// Set of a blob.Stream and SetOptions.SHA256 are blob.ErrUnsupported. So are conditions on endpoints other than
+// Amazon's, unless Options.Conditions vouches for them.
 package s3blob
 
 import (

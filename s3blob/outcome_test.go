@@ -86,7 +86,7 @@ func page(r *http.Request) *http.Response {
 		_ = r.Body.Close()
 	}
 	return &http.Response{
-		Status: "200 OK", StatusCode: 200, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r,
+		Status: "200 OK", StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r,
 		Header: http.Header{"Content-Type": {"text/html"}}, Body: io.NopCloser(strings.NewReader(html)), ContentLength: int64(len(html)),
 	}
 }

@@ -2,6 +2,7 @@ package realserver
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,18 +17,20 @@ import (
 const (
 	readyTime  = 30 * time.Second      // a server may take to answer after its start
 	probeEvery = 20 * time.Millisecond // between two questions whether it answers
-	stopTime   = 5 * time.Second       // it may take to end when asked, before it is killed
+	stopTime   = 5 * time.Second       // it may take to end when asked, before it is killed; see launch.stopTime
 	portTries  = 3
 )
 
 // process is a running server.
 type process struct {
-	name string
-	addr string // host:port it listens on
-	dir  string // its data and its log, removed by stop
-	cmd  *exec.Cmd
-	done chan struct{} // closed when the process has ended
-	err  error         // how it ended; valid once done is closed
+	name    string
+	addr    string          // host:port it listens on
+	dir     string          // its data and its log, removed by stop
+	wait    time.Duration   // for its end once asked, before it is killed
+	outside func() []string // see launch.outside
+	cmd     *exec.Cmd
+	done    chan struct{} // closed when the process has ended
+	err     error         // how it ended; valid once done is closed
 }
 
 // launch describes how to start a server.
@@ -37,6 +40,10 @@ type launch struct {
 	// ready asks the server once whether it serves. It must tell this server
 	// from another that listens at addr.
 	ready func(ctx context.Context, addr string) error
+	// stopTime bounds the wait for its end once it is asked to. 0: the constant of that name.
+	stopTime time.Duration
+	// outside returns the files that the server last started makes outside its folder, to be removed after its end. nil: none.
+	outside func() []string
 }
 
 // start starts the server and waits until it is ready. The kernel names a free
@@ -64,7 +71,7 @@ func (l launch) startOnce(ctx context.Context) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &process{name: l.name, dir: dir, done: make(chan struct{})}
+	p := &process{name: l.name, dir: dir, wait: cmp.Or(l.stopTime, stopTime), outside: l.outside, done: make(chan struct{})}
 	if err := p.spawn(ctx, l); err != nil {
 		close(p.done)
 		return nil, errors.Join(err, p.stop())
@@ -149,7 +156,7 @@ func (p *process) stop() error {
 		if p.cmd.Process.Signal(os.Interrupt) != nil {
 			_ = p.cmd.Process.Kill() // no such signal on Windows
 		}
-		patience := time.NewTimer(stopTime)
+		patience := time.NewTimer(p.wait)
 		defer patience.Stop()
 		select {
 		case <-p.done:
@@ -158,7 +165,13 @@ func (p *process) stop() error {
 			<-p.done
 		}
 	}
-	return os.RemoveAll(p.dir)
+	errs := []error{os.RemoveAll(p.dir)}
+	if p.outside != nil {
+		for _, path := range p.outside() {
+			errs = append(errs, os.RemoveAll(path))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 func (p *process) logPath() string { return filepath.Join(p.dir, "server.log") }
@@ -180,10 +193,23 @@ func lastLines(text []byte, n int) []byte {
 
 // freeAddr asks the kernel for a loopback port that nobody listens on.
 func freeAddr(ctx context.Context) (string, error) {
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	addrs, err := freeAddrs(ctx, 1)
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().String(), nil
+	return addrs[0], nil
+}
+
+// freeAddrs asks for n of them, all different.
+func freeAddrs(ctx context.Context, n int) ([]string, error) {
+	var addrs []string
+	for range n {
+		l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = l.Close() }() // held until all are known: the kernel may name a port again once it is free
+		addrs = append(addrs, l.Addr().String())
+	}
+	return addrs, nil
 }

@@ -166,7 +166,7 @@ func (e *MissingError) Error() string {
 	if e.Err != nil {
 		why = fmt.Sprintf("could not be built: %v", e.Err)
 	}
-	return fmt.Sprintf("%s %s. Nothing was tested against it. To build it once (a minute or two, needs the Go module proxy) "+
+	return fmt.Sprintf("%s %s. Nothing was tested against it. To build it once (some minutes, needs the Go module proxy) "+
 		"and run these tests: WHOLEBLOB_SERVERS=1 go test ./...", e.Server, why)
 }
 

@@ -19,6 +19,11 @@ func TestVersityGWStoresListsAndDeletes(t *testing.T) {
 	if s.Version != "v1.8.0" {
 		t.Errorf("version %q, want the pinned v1.8.0", s.Version)
 	}
+	storesListsAndDeletes(t, s)
+}
+
+func storesListsAndDeletes(t *testing.T, s *S3) {
+	t.Helper()
 	client, bucket, ctx := s.Client(), aws.String(s.NewBucket(t)), t.Context()
 	want := bytes.Repeat([]byte("wholeblob"), 1000)
 	keys := []string{"a", "dir/b", "dir/c"}
@@ -68,7 +73,11 @@ func list(t *testing.T, s *S3, bucket string) []string {
 }
 
 func TestBucketKeepsDeletedObjectsOnlyWhenVersioned(t *testing.T) {
-	s := VersityGW(t)
+	keepsDeletedObjectsOnlyWhenVersioned(t, VersityGW(t))
+}
+
+func keepsDeletedObjectsOnlyWhenVersioned(t *testing.T, s *S3) {
+	t.Helper()
 	for name, opts := range map[string][]BucketOption{"plain": nil, "versioned": {Versioned}} {
 		t.Run(name, func(t *testing.T) {
 			client, bucket, ctx := s.Client(), aws.String(s.NewBucket(t, opts...)), t.Context()
@@ -109,7 +118,12 @@ func TestServerIsSharedByTheTestsOfAProcess(t *testing.T) {
 }
 
 func TestServerChecksSignatures(t *testing.T) {
-	other := *VersityGW(t)
+	checksSignatures(t, VersityGW(t))
+}
+
+func checksSignatures(t *testing.T, s *S3) {
+	t.Helper()
+	other := *s
 	other.SecretKey = "wrong"
 	_, err := other.CreateBucket(t.Context(), t.Name())
 	var api smithy.APIError

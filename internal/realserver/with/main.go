@@ -27,6 +27,9 @@ import (
 // servers starts each server by its name and returns the environment of the
 // command.
 var servers = map[string]func(context.Context) (env []string, err error){
+	"seaweedfs": func(ctx context.Context) ([]string, error) {
+		return s3Env(ctx, realserver.OpenSeaweedFS)
+	},
 	"versitygw": func(ctx context.Context) ([]string, error) {
 		return s3Env(ctx, realserver.OpenVersityGW)
 	},

@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -22,7 +21,7 @@ import (
 func newTransport() *http.Transport {
 	return &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
-		DialContext:           (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		DialContext:           dial(&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}),
 		MaxIdleConnsPerHost:   256, // the default of 2 would redial for each part
 		IdleConnTimeout:       30 * time.Second,
 		TLSHandshakeTimeout:   10 * time.Second,
@@ -73,10 +72,15 @@ type doer struct{ rt http.RoundTripper }
 
 // Do implements s3.HTTPClient.
 func (d *doer) Do(req *http.Request) (*http.Response, error) {
-	if st, ok := req.Context().Value(sentKey{}).(*sent); ok {
+	st, ok := req.Context().Value(sentKey{}).(*sent)
+	if ok {
 		req = st.trace(req)
 	}
-	if req.Body != nil {
+	switch {
+	case req.Body == nil || req.Body == http.NoBody:
+	case ok && st.body != nil && req.ContentLength == st.body.size && req.Header.Get("Content-Encoding") != "aws-chunked":
+		req.Body = wireBody{st.body, req.Body}
+	default:
 		// The SDK closes the body when the reply's headers come. What it has put around it then answers WriteTo with io.EOF, which
 		// net/http, probing for more than the announced length, takes for a failed write: it closes the connection from
 		// which the reply is just being read. Read answers the same without harm.
@@ -169,67 +173,4 @@ func (s *sent) certainlyNot() bool {
 		return true
 	}
 	return s.body != nil && !s.body.complete()
-}
-
-// errLetGo is what a transport gets that reads a body after its attempt has ended.
-var errLetGo = errors.New("s3blob: body read after its attempt has ended")
-
-// sentBody counts what is handed over of a body, remembers why its source failed, and can be taken away from a
-// transport: http.RoundTripper may read a request's body after RoundTrip has returned, and the caller's
-// memory must not be touched by then.
-type sentBody struct {
-	mu   sync.Mutex // held while the source is read: letGo waits for that
-	r    io.ReadSeeker
-	size int64
-	pos  int64 // bytes handed over since the last rewind
-	err  error // of the source
-	gone bool
-}
-
-// Read implements io.Reader.
-func (b *sentBody) Read(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.gone {
-		return 0, errLetGo
-	}
-	n, err := b.r.Read(p)
-	b.pos += int64(n)
-	if err != nil && err != io.EOF { //nolint:errorlint // the end is io.EOF itself
-		b.err = err
-	}
-	return n, err
-}
-
-// Seek implements io.Seeker: the SDK reads a body once to hash it, and rewinds.
-func (b *sentBody) Seek(offset int64, whence int) (int64, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.gone {
-		return 0, errLetGo
-	}
-	pos, err := b.r.Seek(offset, whence)
-	if err == nil {
-		b.pos = pos
-	}
-	return pos, err
-}
-
-func (b *sentBody) complete() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.pos >= b.size
-}
-
-func (b *sentBody) sourceError() error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.err
-}
-
-// letGo takes the source away. INVARIANT: nobody reads it after letGo has returned.
-func (b *sentBody) letGo() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.gone = true
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"sync"
 	"sync/atomic"
 
@@ -98,15 +97,11 @@ func (w *write) single(ctx context.Context) (done Written, err error) {
 	size := w.src.Size()
 	err = w.s.do(ctx, w.onKey(size), func(ctx context.Context, a attempt) error {
 		done, err = w.s.r.Put(ctx, PutRequest{
-			Key: w.s.full(w.key), Body: a.w.body(w.section(0, size), size), Size: size, Cond: w.o.If, Meta: w.meta,
+			Key: w.s.full(w.key), Body: a.w.body(w.src, 0, size), Size: size, Cond: w.o.If, Meta: w.meta,
 		})
 		return err
 	})
 	return done, err
-}
-
-func (w *write) section(off, n int64) Body {
-	return func() io.ReadSeeker { return w.src.Section(off, n) }
 }
 
 // multipart sends the source in parts. A commit that met another operation in flight has used up its upload, and so has
@@ -196,9 +191,8 @@ func (w *write) parts(outer context.Context, up Upload) ([]Part, error) {
 }
 
 func (w *write) part(ctx context.Context, up Upload, req PartRequest) (p Part, err error) {
-	section := w.section(req.Off, req.Size)
 	err = w.s.do(ctx, call{op: blob.OpSet, key: w.key, bytes: req.Size, effect: retry.None}, func(ctx context.Context, a attempt) error {
-		req.Body = a.w.body(section, req.Size)
+		req.Body = a.w.body(w.src, req.Off, req.Size)
 		p, err = w.s.r.Part(ctx, up, req)
 		return spent(a, err)
 	})

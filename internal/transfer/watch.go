@@ -89,32 +89,3 @@ func (r watchedReader) Read(p []byte) (int, error) {
 	}
 	return n, err
 }
-
-// body wraps the body of a request so that the watch sees it go.
-func (w *watch) body(b Body, size int64) Body {
-	return func() io.ReadSeeker { return &watchedBody{r: b(), w: w, size: size} }
-}
-
-type watchedBody struct {
-	r    io.ReadSeeker
-	w    *watch
-	size int64
-	pos  int64
-}
-
-func (b *watchedBody) Read(p []byte) (int, error) {
-	n, err := b.r.Read(p)
-	b.pos += int64(n)
-	if b.pos >= b.size {
-		b.w.sent()
-	} else {
-		b.w.moved()
-	}
-	return n, err
-}
-
-func (b *watchedBody) Seek(offset int64, whence int) (int64, error) {
-	pos, err := b.r.Seek(offset, whence)
-	b.pos = pos
-	return pos, err
-}

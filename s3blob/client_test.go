@@ -1,6 +1,7 @@
 package s3blob_test
 
 import (
+	"log/slog"
 	"net/http"
 	"strings"
 	"testing"
@@ -75,5 +76,43 @@ func TestServersThatRefuseChecksums(t *testing.T) {
 				t.Errorf("TLS %t, %d bytes: %v", tls, size, err)
 			}
 		}
+	}
+}
+
+// On an endpoint that nobody vouches for the first Set looks at what was stored: framing that is kept as data is an error, lost
+// metadata a warning; later Sets cost what they cost elsewhere.
+func TestFirstSetIsLookedAt(t *testing.T) {
+	set := func(t *testing.T, knobs fakes3.Knobs, tls bool, checksums s3blob.Switch) (*fakes3.Server, string, error) {
+		srv := fake(t, fakes3.Options{MinPartSize: -1, TLS: tls, Knobs: knobs})
+		tr := srv.Transport()
+		t.Cleanup(tr.CloseIdleConnections)
+		var log strings.Builder
+		st := open(t, srv, func(o *s3blob.Options) {
+			o.Conditions, o.Checksums, o.Transport = s3blob.TrustAuto, checksums, tr
+			o.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		})
+		var err error
+		for range 3 {
+			if _, err = st.Set(t.Context(), "k", blob.Bytes(content(10)), nil); err != nil {
+				break
+			}
+		}
+		return srv, log.String(), err
+	}
+	srv, log, err := set(t, fakes3.Knobs{}, false, s3blob.Auto)
+	if err != nil || log != "" || srv.Log().Count("PutObject") != 3 || srv.Log().Count("HeadObject") != 1 {
+		t.Errorf("%v, %q, requests:\n%s", err, log, srv.Log())
+	}
+	if _, log, err = set(t, fakes3.Knobs{LosesMetadata: true}, false, s3blob.Auto); err != nil || !strings.Contains(log, "loses metadata") {
+		t.Errorf("lost metadata: %v, %q", err, log)
+	}
+	srv, _, err = set(t, fakes3.Knobs{StoreFraming: true}, true, s3blob.On)
+	obj, _ := srv.Object("b", "k")
+	wantKind(t, err, blob.ErrCorrupt)
+	if len(obj.Bytes()) == 10 {
+		t.Error("the server did not store the framing: this test shows nothing")
+	}
+	if _, _, err = set(t, fakes3.Knobs{StoreFraming: true}, true, s3blob.Auto); err != nil {
+		t.Errorf("framing is stored, but none is sent: %v", err)
 	}
 }

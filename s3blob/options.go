@@ -281,6 +281,7 @@ func (o *Options) traits() transfer.Traits {
 		SuffixReads:      true,
 		Ordered:          true,
 		StartAfter:       true,
+		Verify:           !trust,
 		SetConditions:    trust,
 		DeleteConditions: trust,
 		BatchDelete:      maxBatch,

@@ -20,6 +20,9 @@
 //
 // Restore removes delete markers, on buckets that Options.Restore says are versioned.
 //
+// On an endpoint that is neither Amazon's nor vouched for (Options.Conditions), the first Set is followed by a Stat: a server that stores
+// more than was sent makes it blob.ErrCorrupt, one that loses metadata is named in the log.
+//
 // # What is not there yet
 //
 // Set of a blob.Stream and SetOptions.SHA256 are blob.ErrUnsupported. So are conditions on endpoints other than

@@ -1,8 +1,12 @@
 package s3blob_test
 
 import (
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/wholeblob/wholeblob/blob"
 	"github.com/wholeblob/wholeblob/blob/blobtest"
@@ -31,67 +35,36 @@ func openReal(t testing.TB, srv *realserver.S3, bucket string, edit func(*s3blob
 	return st
 }
 
-// realPart is the smallest part that AWS, and servers that follow it, take.
+// realPart is the smallest part that AWS, and both of the servers here, take (EntityTooSmall).
 const realPart = 5 << 20
 
-func runReal(t *testing.T, srv *realserver.S3, deviations map[string]string) {
+func realParts(o *s3blob.Options) { o.PartSize, o.Segment = realPart, realPart }
+
+// realServers are the real servers. start skips the test where its server is not to be had.
+var realServers = []struct {
+	name  string
+	start func(testing.TB) *realserver.S3
+}{
+	{"versitygw", realserver.VersityGW},
+	{"seaweedfs", realserver.SeaweedFS},
+}
+
+// onRealServers runs f against each of them.
+func onRealServers(t *testing.T, f func(t *testing.T, srv *realserver.S3)) {
+	for _, s := range realServers {
+		t.Run(s.name, func(t *testing.T) { f(t, s.start(t)) })
+	}
+}
+
+// runReal runs the suite over a real server, with what cfg says of that server.
+func runReal(t *testing.T, srv *realserver.S3, cfg blobtest.Config) {
 	bucket := srv.NewBucket(t)
-	edit := func(o *s3blob.Options) { o.PartSize, o.Segment = realPart, realPart }
-	blobtest.Run(t, func(t *testing.T) blob.Blob { return openReal(t, srv, bucket, edit) }, &blobtest.Config{
-		PartSize: realPart, Pending: pending, Deviations: deviations, Racers: 4,
-		MaxGet: func(t *testing.T, n int64) blob.Blob {
-			return openReal(t, srv, bucket, func(o *s3blob.Options) { edit(o); o.MaxGet = n })
-		},
-	})
+	cfg.PartSize, cfg.Pending = realPart, pending
+	cfg.MaxGet = func(t *testing.T, n int64) blob.Blob {
+		return openReal(t, srv, bucket, func(o *s3blob.Options) { realParts(o); o.MaxGet = n })
+	}
+	blobtest.Run(t, func(t *testing.T) blob.Blob { return openReal(t, srv, bucket, realParts) }, &cfg)
 }
-
-func TestConformanceOnVersityGW(t *testing.T) {
-	runReal(t, realserver.VersityGW(t), versityGW)
-}
-
-// Why versitygw breaks rules by itself: its posix back end keeps each object as the file of that name.
-const (
-	folds   = "leading slashes and runs of them are folded"
-	folder  = "a name is a file or a folder, and a folder has no content"
-	segment = "a file name has at most 255 bytes"
-	nul     = "a file name has no NUL: 500 InternalError"
-)
-
-// versityGW are the rules that versitygw breaks by itself.
-var versityGW = deviations(
-	map[string]string{
-		"list/delimiter-beside-key":               folder,
-		"stat/no-folders":                         folder,
-		"keys/refused-elsewhere/nul":              nul,
-		"keys/refused-elsewhere/too-long":         segment,
-		"keys/refused-elsewhere/too-long-utf8":    segment,
-		"keys/refused-elsewhere/too-many-slashes": folds,
-		"keys/never-collide/plain":                folds, // "/a" is the same file as "a"
-	},
-	[]string{"keys/round-trip", "keys/never-collide", "keys/deleted-alone", "keys/deleteall"},
-	map[string]string{
-		"beside-folder-marker": folder,
-		"double-slash":         folds,
-		"double-slash-end":     folds,
-		"double-slash-only":    folds,
-		"slash":                folds,
-		"triple-slash":         folds,
-		"long-segment":         segment,
-		"long-segment-unicode": segment,
-		"longest-one-segment":  segment,
-	},
-	[]string{"keys/never-collide", "keys/deleted-alone", "keys/deleteall"},
-	map[string]string{
-		"beside-child":     folder,
-		"file-of-folder":   folder,
-		"space-segment":    folder,
-		"dot-segment-like": folder,
-	},
-	[]string{"keys/round-trip", "keys/never-collide", "keys/deleted-alone"},
-	map[string]string{"leading-slash": folds},
-	[]string{"keys/round-trip", "keys/never-collide"},
-	map[string]string{"leading-double-slash": folds},
-)
 
 // deviations adds to whole the cases of each list of rules that stands before them.
 func deviations(whole map[string]string, rulesAndCases ...any) map[string]string {
@@ -103,4 +76,87 @@ func deviations(whole map[string]string, rulesAndCases ...any) map[string]string
 		}
 	}
 	return whole
+}
+
+// Restore undoes deletes on the versioned buckets of real servers, as on the fake.
+func TestRestoreOnRealServers(t *testing.T) {
+	onRealServers(t, func(t *testing.T, srv *realserver.S3) {
+		st := openReal(t, srv, srv.NewBucket(t, realserver.Versioned), func(o *s3blob.Options) {
+			realParts(o)
+			o.Restore, o.Prefix = true, "team"
+		})
+		set := func(key string, data []byte) {
+			t.Helper()
+			if _, err := st.Set(t.Context(), key, blob.Bytes(data), nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		remove := func(key string) {
+			t.Helper()
+			if err := st.Delete(t.Context(), key, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		large := content(realPart + 1)
+		set("key2", []byte("another that begins alike"))
+		remove("key2")
+		for _, data := range [][]byte{[]byte("one"), large} {
+			set("key", data)
+			remove("key")
+			remove("key")
+			wantKind(t, getError(st, "key", nil), blob.ErrNotFound)
+			for range 2 { // idempotent
+				info, err := st.Restore(t.Context(), "key")
+				if err != nil || info.Size != int64(len(data)) {
+					t.Fatalf("Restore: %+v, %v", info, err)
+				}
+				wantBytes(t, mustGet(t, st, "key", nil).Data, data)
+			}
+		}
+		wantKind(t, getError(st, "key2", nil), blob.ErrNotFound)
+		if err := st.DeleteAll(t.Context(), []string{"key"}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := st.Restore(t.Context(), "key"); err != nil {
+			t.Errorf("Restore after DeleteAll: %v", err)
+		}
+		if _, err := st.Restore(t.Context(), "never"); blob.KindOf(err) != blob.ErrNotFound {
+			t.Errorf("Restore of a key that never was: %v", err)
+		}
+	})
+}
+
+// Sweep finds on real servers what a crashed process left under the prefix, two uploads of one key and one of another, and
+// leaves what belongs to others.
+func TestSweepOnRealServers(t *testing.T) {
+	onRealServers(t, func(t *testing.T, srv *realserver.S3) {
+		bucket := srv.NewBucket(t)
+		client := srv.Client()
+		for _, key := range []string{"team/a b", "team/a b", "team/c", "team2/a", "t"} {
+			up, err := client.CreateMultipartUpload(t.Context(), &s3.CreateMultipartUploadInput{Bucket: &bucket, Key: &key})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = client.UploadPart(t.Context(), &s3.UploadPartInput{
+				Bucket: &bucket, Key: &key, UploadId: up.UploadId, PartNumber: aws.Int32(1), Body: strings.NewReader("part"),
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		st := openReal(t, srv, bucket, func(o *s3blob.Options) { o.Prefix = "team" })
+		if res, err := st.Sweep(t.Context(), time.Hour); err != nil || res.Kept != 3 || len(res.Aborted) > 0 {
+			t.Errorf("sweep of older ones: %+v, %v", res, err)
+		}
+		if res, err := st.Sweep(t.Context(), 0); err != nil || len(res.Aborted) != 3 || len(res.Failed) > 0 || res.Kept > 0 {
+			t.Errorf("sweep: %+v, %v", res, err)
+		}
+		if res, err := st.Sweep(t.Context(), 0); err != nil || len(res.Aborted) > 0 {
+			t.Errorf("second sweep: %+v, %v", res, err)
+		}
+		out, err := client.ListMultipartUploads(t.Context(), &s3.ListMultipartUploadsInput{Bucket: &bucket})
+		if err != nil || len(out.Uploads) != 2 {
+			t.Errorf("left: %+v, %v", out, err)
+		}
+	})
 }

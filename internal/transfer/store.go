@@ -51,6 +51,7 @@ type Store struct {
 	gate   gate.Gate
 	mode   atomic.Int32 // readMode with which reads begin; only goes down
 	limit  *limiter
+	proved atomic.Bool // Traits.Verify has been done
 	clean  cleaner
 }
 

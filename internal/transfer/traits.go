@@ -30,6 +30,10 @@ type Traits struct {
 	// Batchable reports whether a DeleteBatch can name key; the others are deleted one by one. nil: every key.
 	Batchable func(key string) bool
 
+	// Verify is set for an endpoint that nobody vouches for: the first Set is followed by a Stat, which shows whether
+	// the service keeps bytes and metadata as they were sent.
+	Verify bool
+
 	// ValidVersion reports whether a version can be one of the service's at all. One that cannot matches no object, and is never
 	// sent. nil: every version.
 	ValidVersion func(version string) bool

@@ -187,3 +187,28 @@ func TestKeysAreSignedAndSentAlike(t *testing.T) {
 		})
 	}
 }
+
+// A line that breaks all the time but brings something each time delivers the object, with three attempts allowed; one that
+// breaks at the same place does not go on for ever (benbjohnson/litestream #1472).
+func TestProgressResetsTheCountOfAttempts(t *testing.T) {
+	const pieces, piece = 50, 1000
+	data := content(pieces * piece)
+	for _, ranges := range []bool{false, true} {
+		srv := fake(t, fakes3.Options{})
+		srv.PutObject("b", "k", [][]byte{data}, nil)
+		srv.Inject(fakes3.Fault{Op: "GetObject", Times: -1, Cut: &fakes3.Cut{At: piece}})
+		st := open(t, srv, func(o *s3blob.Options) { o.ReadRanges = ranges })
+		wantBytes(t, mustGet(t, st, "k", nil).Data, data)
+		if n := len(srv.Log()); n != pieces {
+			t.Errorf("%d requests, want %d", n, pieces)
+		}
+	}
+	srv := fake(t, fakes3.Options{})
+	srv.PutObject("b", "k", [][]byte{data}, nil)
+	srv.Inject(fakes3.Fault{Op: "GetObject", Cut: &fakes3.Cut{At: piece}})
+	srv.Inject(fakes3.Fault{Op: "GetObject", Nth: 2, Times: -1, Cut: &fakes3.Cut{At: 0}})
+	wantKind(t, getError(open(t, srv, nil), "k", nil), blob.ErrTruncated)
+	if n := len(srv.Log()); n != 4 {
+		t.Errorf("%d requests, want the one with progress and 3 more", n)
+	}
+}

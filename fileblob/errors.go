@@ -11,35 +11,21 @@ import (
 )
 
 // named completes an error made by package blob or the gate, which do not know the store.
-func named(err error) error {
-	var e *blob.Error
-	if errors.As(err, &e) && e.Store == "" {
-		e.Store = storeName
-	}
-	return err
-}
+func named(err error) error { return blob.Named(storeName, err) }
 
-// fail makes the error of an operation.
+// fail makes the error of an operation. What neither package blob nor a context nor the source explains is the file system's.
 func fail(op, key string, outcome blob.Outcome, err error) error {
-	return &blob.Error{Op: op, Store: storeName, Key: key, Kind: kindOf(err), Outcome: outcome, Err: err}
+	e := blob.Fail(op, storeName, key, outcome, err)
+	var src *blob.SourceError
+	if e.Kind == nil && !errors.As(err, &src) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
+		e.Kind = kindOf(err)
+	}
+	return e
 }
 
-// kindOf returns the sentinel that err stands for. A source may be the reader of another store: what that store says about
-// its own key is the cause, not the kind, of a failed Set.
+// kindOf classifies an error of the file system.
 func kindOf(err error) error {
-	var src *blob.SourceError
-	if errors.As(err, &src) {
-		if errors.Is(src.Err, blob.ErrSourceLength) {
-			return blob.ErrSourceLength
-		}
-		return nil
-	}
-	kind := blob.KindOf(err)
 	switch {
-	case errors.Is(kind, context.Canceled), errors.Is(kind, context.DeadlineExceeded):
-		return nil // the context's error speaks for itself
-	case kind != nil:
-		return kind
 	case isRefusal(err):
 		return blob.ErrPermission
 	case errors.Is(err, syscall.EFBIG): // the file system's limit, or the process's

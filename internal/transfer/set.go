@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -140,7 +141,7 @@ func (w *write) multipart(ctx context.Context) (Written, error) {
 			err = inDoubt(err)
 		}
 		again := blob.OutcomeOf(err) == blob.NotApplied || retry.Mutation(w.o.If, w.o.AtMostOnce) == retry.AtLeastOnce
-		if !errors.Is(err, blob.ErrConflict) || !again || restarts >= most || ctx.Err() != nil {
+		if !errors.Is(err, errSpent) || !again || restarts >= most || ctx.Err() != nil {
 			return done, err
 		}
 		doubt = doubt || unknown(err)
@@ -179,6 +180,9 @@ func (w *write) upload(ctx context.Context) (Written, error) {
 func (w *write) begin(ctx context.Context) (up Upload, err error) {
 	err = w.s.do(ctx, call{op: blob.OpSet, key: w.key, effect: retry.None}, func(ctx context.Context, _ attempt) error {
 		up, err = w.s.r.Begin(ctx, BeginRequest{Key: w.s.full(w.key), Size: w.src.Size(), Cond: w.o.If, Meta: w.meta})
+		if unknown(err) {
+			w.s.o.Logger.Warn("an upload may have begun whose id was lost: only a sweep finds it", "key", w.key, "error", err)
+		}
 		return err
 	})
 	return up, notApplied(err)
@@ -218,7 +222,7 @@ func (w *write) part(ctx context.Context, up Upload, req PartRequest) (p Part, e
 	err = w.s.do(ctx, call{op: blob.OpSet, key: w.key, bytes: req.Size, effect: retry.None}, func(ctx context.Context, a attempt) error {
 		req.Body = a.w.body(w.src, req.Off, req.Size)
 		p, err = w.s.r.Part(ctx, up, req)
-		return spent(a, err)
+		return spent(a, err, blob.ErrNotFound)
 	})
 	p.Number, p.Size = req.Number, req.Size
 	return p, err
@@ -242,23 +246,27 @@ func barrier(parts []Part, size int64) error {
 func (w *write) commit(ctx context.Context, up Upload, parts []Part) (done Written, err error) {
 	err = w.s.do(ctx, w.onKey(0), func(ctx context.Context, a attempt) error {
 		done, err = w.s.r.Commit(ctx, up, CommitRequest{Parts: parts, Size: w.src.Size(), Cond: w.o.If, Meta: w.meta})
-		if errors.Is(err, blob.ErrConflict) {
-			a.Final() // the same commit would meet the same end
-		}
-		return spent(a, err)
+		return spent(a, err, blob.ErrNotFound, blob.ErrConflict)
 	})
 	return done, err
 }
 
-// spent turns the news that the upload is gone, which no further attempt can mend, into ErrConflict.
-func spent(a attempt, err error) error {
+// errSpent says that no further attempt with the same upload can succeed, but one with a new upload may.
+var errSpent = errors.New("the upload is used up")
+
+// spent ends the attempts of a request if its error is of one of kinds, which tell that the upload is used up. That counts as a
+// conflict.
+func spent(a attempt, err error, kinds ...error) error {
 	e, ok := err.(*blob.Error) //nolint:errorlint // Requests return it unwrapped
-	if !ok || e.Kind != blob.ErrNotFound {
+	if !ok || !slices.Contains(kinds, e.Kind) {
 		return err
 	}
 	a.Final()
 	c := *e
-	c.Kind = blob.ErrConflict
+	c.Kind, c.Err = blob.ErrConflict, errSpent
+	if e.Err != nil {
+		c.Err = fmt.Errorf("%w: %w", errSpent, e.Err)
+	}
 	return &c
 }
 

@@ -35,10 +35,14 @@ func openReal(t testing.TB, srv *realserver.S3, bucket string, edit func(*s3blob
 	return st
 }
 
-// realPart is the smallest part that AWS, and both of the servers here, take (EntityTooSmall).
+// realPart is the smallest part that AWS, and both of the servers here, take (EntityTooSmall), unless it is the last.
 const realPart = 5 << 20
 
-func realParts(o *s3blob.Options) { o.PartSize, o.Segment = realPart, realPart }
+// realStep is where an upload in parts, of one part up to realPart, takes the place of a single request, and the size of a range of a
+// read: with 5 MiB for these too a run of the suite would move gigabytes.
+const realStep = 64 << 10
+
+func realSizes(o *s3blob.Options) { o.PartSize, o.Threshold, o.Segment = realPart, realStep, realStep }
 
 // realServers are the real servers. start skips the test where its server is not to be had.
 var realServers = []struct {
@@ -59,11 +63,11 @@ func onRealServers(t *testing.T, f func(t *testing.T, srv *realserver.S3)) {
 // runReal runs the suite over a real server, with what cfg says of that server.
 func runReal(t *testing.T, srv *realserver.S3, cfg blobtest.Config) {
 	bucket := srv.NewBucket(t)
-	cfg.PartSize, cfg.Pending = realPart, pending
+	cfg.PartSize, cfg.LargeObject, cfg.Pending = realStep, 2*realPart+17, pending
 	cfg.MaxGet = func(t *testing.T, n int64) blob.Blob {
-		return openReal(t, srv, bucket, func(o *s3blob.Options) { realParts(o); o.MaxGet = n })
+		return openReal(t, srv, bucket, func(o *s3blob.Options) { realSizes(o); o.MaxGet = n })
 	}
-	blobtest.Run(t, func(t *testing.T) blob.Blob { return openReal(t, srv, bucket, realParts) }, &cfg)
+	blobtest.Run(t, func(t *testing.T) blob.Blob { return openReal(t, srv, bucket, realSizes) }, &cfg)
 }
 
 // deviations adds to whole the cases of each list of rules that stands before them.
@@ -78,11 +82,28 @@ func deviations(whole map[string]string, rulesAndCases ...any) map[string]string
 	return whole
 }
 
+// What the suite leaves to smaller objects: objects of several parts, around the size of a part, by both ways to read them.
+func TestPartsOnRealServers(t *testing.T) {
+	onRealServers(t, func(t *testing.T, srv *realserver.S3) {
+		bucket := srv.NewBucket(t)
+		for _, ranges := range []bool{false, true} {
+			st := openReal(t, srv, bucket, func(o *s3blob.Options) { o.PartSize, o.Segment, o.ReadRanges = realPart, realPart, ranges })
+			for _, size := range []int{realPart - 1, realPart, realPart + 1, 2 * realPart, 3*realPart + 1} {
+				data := content(size)
+				if _, err := st.Set(t.Context(), "k", blob.Bytes(data), nil); err != nil {
+					t.Fatal(err)
+				}
+				wantBytes(t, mustGet(t, st, "k", nil).Data, data)
+			}
+		}
+	})
+}
+
 // Restore undoes deletes on the versioned buckets of real servers, as on the fake.
 func TestRestoreOnRealServers(t *testing.T) {
 	onRealServers(t, func(t *testing.T, srv *realserver.S3) {
 		st := openReal(t, srv, srv.NewBucket(t, realserver.Versioned), func(o *s3blob.Options) {
-			realParts(o)
+			realSizes(o)
 			o.Restore, o.Prefix = true, "team"
 		})
 		set := func(key string, data []byte) {

@@ -147,7 +147,8 @@ func (p seaweedPorts) sockets() []string {
 
 // seaweedFSCommand is the command line. What has to be said: usage is reported to its makers unless told not to; the Unix sockets that can be
 // moved go to the working directory, by relative names, as their paths have to be short; each bucket takes volumes of its own, so
-// there are many small ones; the heap grows past half a gigabyte without a limit.
+// there are many small ones; the heap grows to most of a gigabyte without a limit, and with a
+// quarter of one the collector takes half of the time.
 func (s *S3) seaweedFSCommand(bin, dir, addr string, ports seaweedPorts) (*exec.Cmd, error) {
 	config := filepath.Join(dir, "s3.json")
 	if err := s.writeIdentity(config); err != nil {
@@ -171,7 +172,7 @@ func (s *S3) seaweedFSCommand(bin, dir, addr string, ports seaweedPorts) (*exec.
 	cmd := exec.Command(bin, args...) //nolint:noctx // it lives until Stop, not as long as the call that starts it
 	cmd.Dir = dir
 	// It reads configuration from its working directory, from HOME and from the environment: what the user has must not decide.
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir, "GOMEMLIMIT=256MiB"}
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir, "GOMEMLIMIT=512MiB"}
 	return cmd, nil
 }
 

@@ -91,7 +91,7 @@ func TestDefaultSendsNoTrailersToTheFakeOverTLS(t *testing.T) {
 	for checksums, want := range map[s3blob.Switch]bool{s3blob.Auto: false, s3blob.On: true} {
 		srv := fake(t, fakes3.Options{TLS: true, MinPartSize: -1})
 		transport := srv.Transport()
-		defer transport.CloseIdleConnections()
+		t.Cleanup(transport.CloseIdleConnections)
 		st := open(t, srv, func(o *s3blob.Options) { small(o); o.Transport, o.Checksums = transport, checksums })
 		for key, data := range map[string][]byte{"single": content(100), "parts": content(2*P + 1)} {
 			if _, err := st.Set(t.Context(), key, blob.Bytes(data), nil); err != nil {

@@ -201,14 +201,19 @@ func freeAddr(ctx context.Context) (string, error) {
 }
 
 // freeAddrs asks for n of them, all different.
-func freeAddrs(ctx context.Context, n int) ([]string, error) {
-	var addrs []string
+func freeAddrs(ctx context.Context, n int) (addrs []string, err error) {
+	var held []net.Listener // until all are known: the kernel may name a port again once it is free
+	defer func() {
+		for _, l := range held {
+			_ = l.Close()
+		}
+	}()
 	for range n {
 		l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 		if err != nil {
 			return nil, err
 		}
-		defer func() { _ = l.Close() }() // held until all are known: the kernel may name a port again once it is free
+		held = append(held, l)
 		addrs = append(addrs, l.Addr().String())
 	}
 	return addrs, nil

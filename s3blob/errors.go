@@ -83,6 +83,11 @@ func fault(ctx context.Context, err error, st *sent) *blob.Error {
 	}
 	v := classify(e.Status, e.Code)
 	e.Kind, e.Outcome = v.kind, v.outcome
+	if e.Code == "ServiceUnavailable" && (e.RequestID == "" || reply.Response.ContentLength == 0) {
+		// The SDK makes a code of the status if there is no document. Proxies answer 503 also when they have lost the service
+		// half-way.
+		e.Outcome = blob.Unknown
+	}
 	if e.Kind == blob.ErrInvalidOption && reply != nil && reply.Response != nil {
 		if region := reply.Response.Header.Get("X-Amz-Bucket-Region"); region != "" {
 			e.Err = fmt.Errorf("the bucket is in region %s: %w", region, err)

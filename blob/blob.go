@@ -126,7 +126,7 @@ type Blob interface {
 
 	// Delete removes key. A key that does not exist is no error, with
 	// IfVersion too; a version mismatch is ErrPrecondition and IfAbsent is
-	// ErrInvalidOption. One request.
+	// ErrInvalidOption. One request, and a Stat when a condition is refused.
 	Delete(ctx context.Context, key string, opts *DeleteOptions) error
 
 	// DeleteAll removes keys, with the store's batch call where it has one.

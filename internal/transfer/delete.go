@@ -47,13 +47,20 @@ func (s *Store) delete(ctx context.Context, op, key string, o blob.DeleteOptions
 		return impossible(o.If)
 	}
 	c := call{op: op, key: key, effect: retry.Mutation(o.If, o.AtMostOnce)}
-	return s.do(ctx, c, func(ctx context.Context, _ attempt) error {
+	err := s.do(ctx, c, func(ctx context.Context, _ attempt) error {
 		err := s.r.Delete(ctx, s.full(key), o.If)
 		if errors.Is(err, blob.ErrNotFound) {
 			return nil
 		}
 		return err
 	})
+	if !o.If.IsZero() && errors.Is(err, blob.ErrPrecondition) {
+		// Some services answer so for a key that is not there, which is no error here.
+		if _, absent := s.head(ctx, op, key); errors.Is(absent, blob.ErrNotFound) {
+			return nil
+		}
+	}
+	return err
 }
 
 // DeleteAll implements blob.Blob.

@@ -277,8 +277,8 @@ func FuzzReadHeaders(f *testing.F) {
 			last, err1 := strconv.ParseInt(m[1], 10, 64)
 			total, err2 := strconv.ParseInt(m[2], 10, 64)
 			if err1 == nil && err2 == nil && last < math.MaxInt64 { // else it counts as none
-			proved = last+1 == total && total == int64(len(body))
-		}
+				proved = last+1 == total && total == int64(len(body))
+			}
 		}
 		if !proved || string(obj.Data) != body || obj.Size != int64(len(body)) {
 			t.Fatalf("%d bytes of %d from status %d, Content-Range %q, parts %q, HEAD %d and a body of %d", len(obj.Data), obj.Size, status, contentRange, parts, size, len(body))

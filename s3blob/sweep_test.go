@@ -276,7 +276,7 @@ func (r *run) do(t *testing.T, srv *fakes3.Server, o *s3blob.Options, closed fun
 	if err != nil {
 		r.tally.surfaced++
 	}
-	for _, bad := range []error{r.judge(srv, err), r.judgeUploads(t.Context(), srv, st, err, closeErr)} {
+	for _, bad := range []error{r.judge(srv, err), r.judgeUploads(t.Context(), srv, st, closeErr)} {
 		if bad != nil {
 			t.Errorf("%s: %v\nerror of the operation: %v (outcome %v)\nrequests:\n%s", r, bad, err, blob.OutcomeOf(err), srv.Log())
 		}
@@ -351,7 +351,7 @@ func (r *run) judgeError(err error) error {
 	}
 	e, ok := err.(*blob.Error) //nolint:errorlint // the outermost must be one
 	if !ok || e.Kind == nil || e.Store != "s3" || e.Op == "" || e.Attempts < 1 || e.Attempts > r.policy.WithDefaults().Attempts {
-		return fmt.Errorf("badly typed: %+v", err)
+		return fmt.Errorf("badly typed: %w", err)
 	}
 	for _, h := range r.hits {
 		if slices.ContainsFunc(h.kinds, func(k error) bool { return errors.Is(err, k) }) {
@@ -363,7 +363,7 @@ func (r *run) judgeError(err error) error {
 
 // judgeUploads checks that what is left on the server is named by Close, and that a second Close removes it. Two kinds nobody can
 // name or remove: an upload whose id was in a lost reply, and one whose commit may yet happen.
-func (r *run) judgeUploads(ctx context.Context, srv *fakes3.Server, st *s3blob.Store, err, closeErr error) error {
+func (r *run) judgeUploads(ctx context.Context, srv *fakes3.Server, st *s3blob.Store, closeErr error) error {
 	owed := new(blob.OwedError)
 	if closeErr != nil && !errors.As(closeErr, &owed) {
 		return fmt.Errorf("close: %w", closeErr)

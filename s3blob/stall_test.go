@@ -218,3 +218,25 @@ func TestRequestsInFlightAreBounded(t *testing.T) {
 		t.Errorf("up to %d requests in flight, want at most 3", n)
 	}
 }
+
+// One reply that asks for hours stops nobody else for hours, and a caller without the time to wait is told why.
+func TestAbsurdRetryAfterStopsNobodyForLong(t *testing.T) {
+	edit := func(o *s3blob.Options) { o.Retry.Total, o.Retry.Attempt = 10*time.Minute, time.Second }
+	bubble(t, fakes3.Options{}, edit, func(t *testing.T, srv *fakes3.Server, st *s3blob.Store) {
+		srv.PutObject("b", "k", [][]byte{content(10)}, nil)
+		srv.Inject(fakes3.Fault{Op: "GetObject", Reply: &fakes3.Reply{Status: 503, Code: "SlowDown", RetryAfter: 5 * time.Hour}})
+		start := time.Now()
+		wantKind(t, getError(st, "k", nil), blob.ErrThrottled)
+		if d := time.Since(start); d > time.Second {
+			t.Errorf("the call that cannot wait for 5h waited %v", d)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := st.Get(ctx, "k", nil)
+		wantKind(t, err, blob.ErrThrottled)
+		mustGet(t, st, "k", nil)
+		if d := time.Since(start); d > 2*time.Minute {
+			t.Errorf("the next call succeeded after %v", d)
+		}
+	})
+}

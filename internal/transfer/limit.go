@@ -27,6 +27,12 @@ type limiter struct {
 	}
 }
 
+// longestBrake bounds how long one reply can stop all others: a Retry-After of hours, for one caller's request or by mistake, must
+// not. The loop of the call that got it obeys the whole of it.
+const longestBrake = time.Minute
+
+var errBraked = errors.New("the endpoint has asked for fewer requests, and there is no time to wait")
+
 func newLimiter(inFlight int, first, most time.Duration) *limiter {
 	return &limiter{permits: make(chan struct{}, inFlight), first: first, most: most}
 }
@@ -62,6 +68,9 @@ func (l *limiter) brake(ctx context.Context) error {
 			spread = l.spread()
 		} else {
 			d, spread = spread, 0
+		}
+		if end, ok := ctx.Deadline(); ok && time.Until(end) < d {
+			return &blob.Error{Kind: blob.ErrThrottled, Outcome: blob.NotApplied, RetryAfter: d, Err: errBraked}
 		}
 		t := time.NewTimer(d)
 		select {
@@ -107,7 +116,7 @@ func (l *limiter) report(err error) {
 	wait := l.mu.delay
 	var e *blob.Error
 	if errors.As(err, &e) {
-		wait = max(wait, e.RetryAfter)
+		wait = max(wait, min(e.RetryAfter, longestBrake))
 	}
 	l.mu.until = now.Add(wait)
 }

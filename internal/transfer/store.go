@@ -120,7 +120,7 @@ func (s *Store) do(ctx context.Context, c call, fn func(context.Context, attempt
 		Op: c.op, Store: s.traits.Store, Key: c.key, Bytes: c.bytes, Effect: c.effect, Guarded: true,
 	}, func(ctx context.Context, a *retry.Attempt) error {
 		if err := s.limit.acquire(ctx); err != nil {
-			return &blob.Error{Outcome: blob.NotApplied, Err: err}
+			return notApplied(err)
 		}
 		defer s.limit.release()
 		ctx, w, stop := s.watched(ctx)

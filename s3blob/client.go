@@ -2,11 +2,11 @@ package s3blob
 
 import (
 	"context"
-	"errors"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptrace"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -78,6 +78,7 @@ func (d *doer) Do(req *http.Request) (*http.Response, error) {
 	}
 	switch {
 	case req.Body == nil || req.Body == http.NoBody:
+		once(req)
 	case ok && st.body != nil && req.ContentLength == st.body.size && req.Header.Get("Content-Encoding") != "aws-chunked":
 		req.Body = wireBody{st.body, req.Body}
 	default:
@@ -86,55 +87,17 @@ func (d *doer) Do(req *http.Request) (*http.Response, error) {
 		// which the reply is just being read. Read answers the same without harm.
 		req.Body = struct{ io.ReadCloser }{req.Body}
 	}
-	if req.Method == http.MethodGet || req.Method == http.MethodHead {
-		return d.once(req)
-	}
 	return d.rt.RoundTrip(req)
 }
 
-// errReplayed ends a request that net/http is about to send a second time.
-var errReplayed = errors.New("s3blob: the connection ended before a reply came")
-
-// once sends a request that has no body. When a kept connection ends before the reply begins, net/http sends such a request again by
-// itself, as often as it has connections; the service would see more attempts than the policy allows. Requests with
-// other methods are only sent again if nothing of them had left.
-func (d *doer) once(req *http.Request) (*http.Response, error) {
-	ctx, cancel := context.WithCancelCause(req.Context())
-	var wrote atomic.Bool
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GetConn: func(string) {
-			if wrote.Load() {
-				cancel(errReplayed)
-			}
-		},
-		WroteRequest: func(info httptrace.WroteRequestInfo) {
-			if info.Err == nil {
-				wrote.Store(true)
-			}
-		},
-	})
-	reply, err := d.rt.RoundTrip(req.WithContext(ctx))
-	if err != nil {
-		if req.Context().Err() == nil && context.Cause(ctx) == errReplayed { //nolint:errorlint // identity: ours
-			err = errReplayed
-		}
-		cancel(nil)
-		return nil, err
+// once keeps net/http from sending a request without a body again by itself. It does so with a GET or HEAD whose kept connection ended
+// before the reply began, as often as it has such connections, and the service would see more attempts than the policy
+// allows. With a body that it cannot rewind it does not; this one is empty, and by the identity coding nothing tells of it on the wire.
+func once(req *http.Request) {
+	if req.Method != http.MethodGet && req.Method != http.MethodHead {
+		return
 	}
-	reply.Body = &onceBody{reply.Body, cancel}
-	return reply, nil
-}
-
-// onceBody lets go of the context of once when the reply has been read.
-type onceBody struct {
-	io.ReadCloser
-	cancel context.CancelCauseFunc
-}
-
-// Close implements io.Closer.
-func (b *onceBody) Close() error {
-	defer b.cancel(nil)
-	return b.ReadCloser.Close()
+	req.Body, req.TransferEncoding = io.NopCloser(strings.NewReader("")), []string{"identity"}
 }
 
 // sent follows one attempt, to know what had happened when it failed.

@@ -333,8 +333,12 @@ func (r *run) judge(srv *fakes3.Server, err error) error {
 	return nil
 }
 
-// forgiven reports whether the failure need not be the operation's: of an upload's clean-up, or of a request given up.
-func (r *run) forgiven() bool { return r.hits[0].op == "AbortMultipartUpload" || r.op.restarts }
+// forgiven reports whether the failure need not be the operation's: of an upload's clean-up, or of a request given up; or it may be
+// known that the request was not handled, since the connection ended before the whole body had been handed over.
+func (r *run) forgiven() bool {
+	h := r.hits[0]
+	return h.op == "AbortMultipartUpload" || r.op.restarts || r.retries && h.fault.Before != 0
+}
 
 // judgeError checks that every error is typed, and of the kind of a mishap that happened.
 func (r *run) judgeError(err error) error {

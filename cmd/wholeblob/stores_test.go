@@ -27,7 +27,7 @@ func s3Server(t *testing.T) (server *fakes3.Server, url string) {
 	server = fakes3.New(fakes3.Options{Buckets: []string{"bucket"}, NoLog: true})
 	t.Cleanup(server.Close)
 	onlyThese(t, fakes3.DefaultCredentials())
-	return server, "s3://bucket/some/prefix?path_style=true&endpoint=" + server.URL()
+	return server, "s3://bucket/some/prefix?conditions=trust&path_style=true&endpoint=" + server.URL()
 }
 
 func TestBenchOverS3CountsRequestsAndRetries(t *testing.T) {

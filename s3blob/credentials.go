@@ -53,11 +53,23 @@ func (r *renewing) expired(id string) bool {
 	case id != r.mu.current: // replaced since that request was signed
 		return true
 	case id == r.mu.expired:
-		return !r.mu.same // thrown away, and not fetched yet; or fetched, and no better
+		if !r.mu.same { // thrown away, and not fetched yet
+			return true
+		}
+		r.invalidate() // fetched, and no better: not for this request, but the next one asks anew
+		return false
 	}
 	r.mu.expired, r.mu.same = id, false
-	r.cache.Invalidate()
+	r.invalidate()
 	return true
+}
+
+// invalidate throws the credentials away, here and in a cache that the caller or the SDK's own chain has put around its provider.
+func (r *renewing) invalidate() {
+	r.cache.Invalidate()
+	if inner, ok := r.inner.(interface{ Invalidate() }); ok {
+		inner.Invalidate()
+	}
 }
 
 // signer is the SDK's, and notes what each request was signed with.

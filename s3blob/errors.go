@@ -37,6 +37,20 @@ func (s *skew) correct(signed time.Time) bool {
 	return !signed.After(s.at) // sent together with the one that found out
 }
 
+// wrongDate reports whether a request signed at this date may be accepted with another: it was signed by the local clock, or the
+// service's date in the reply is not that of the signature.
+func wrongDate(err error, signedAt time.Time) bool {
+	if time.Until(signedAt).Abs() < clockSkew {
+		return true
+	}
+	var reply *awshttp.ResponseError
+	if !errors.As(err, &reply) || reply.Response == nil {
+		return false
+	}
+	date, err := http.ParseTime(reply.Response.Header.Get("Date"))
+	return err == nil && signedAt.Sub(date).Abs() > clockSkew
+}
+
 // fault is like the function of that name, and gives one more chance to a request that was refused for its date or for credentials
 // which another attempt will not have.
 func (r *requests) fault(ctx context.Context, err error, st *sent) error {
@@ -48,7 +62,7 @@ func (r *requests) fault(ctx context.Context, err error, st *sent) error {
 		}
 	case "RequestTimeTooSkewed":
 		// The SDK takes the service's date from the reply and corrects the next signature by it.
-		if off := time.Until(st.signedAt).Abs(); off < clockSkew && r.skew.correct(st.begun) {
+		if wrongDate(err, st.signedAt) && r.skew.correct(st.begun) {
 			e.Kind, e.Err = blob.ErrUnavailable, fmt.Errorf("the local clock is wrong, the service's is used: %w", err)
 		} else {
 			e.Err = fmt.Errorf("the service refuses the date, also when it is corrected by its own clock: %w", err)

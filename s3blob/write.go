@@ -3,6 +3,7 @@ package s3blob
 import (
 	"context"
 	"errors"
+	"net/http"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -26,7 +27,15 @@ func (r *requests) Put(ctx context.Context, req transfer.PutRequest) (transfer.W
 	if err != nil {
 		return transfer.Written{}, onKey(req.Cond, r.fault(ctx, err, st))
 	}
-	return transfer.Written{Version: unquoted(out.ETag)}, nil
+	return transfer.Written{Version: unquoted(out.ETag)}, st.unread()
+}
+
+// unread returns an error if a success was answered before the body had been handed over: whatever was stored, it is not the whole.
+func (s *sent) unread() error {
+	if s.body.complete() {
+		return nil
+	}
+	return &blob.Error{Kind: blob.ErrUnavailable, Status: http.StatusOK, Err: errors.New("a success was answered before the whole body was sent")}
 }
 
 // condition returns the values of If-None-Match and If-Match.
@@ -93,7 +102,7 @@ func (r *requests) Part(ctx context.Context, up transfer.Upload, p transfer.Part
 	if aws.ToString(out.ETag) == "" {
 		return transfer.Part{}, &blob.Error{Kind: blob.ErrUnavailable, Err: errors.New("UploadPart returned no ETag")}
 	}
-	return transfer.Part{Tag: *out.ETag, Sum: aws.ToString(out.ChecksumCRC32)}, nil
+	return transfer.Part{Tag: *out.ETag, Sum: aws.ToString(out.ChecksumCRC32)}, st.unread()
 }
 
 // Commit implements transfer.Requests.

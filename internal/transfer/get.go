@@ -138,16 +138,23 @@ func (r *read) first(ctx context.Context) error {
 	req.Key = r.s.full(r.key)
 	req.Version, _ = r.o.If.Version()
 	var done int64
-	return r.s.do(ctx, call{op: r.op, key: r.key, bytes: size, effect: retry.None}, func(ctx context.Context, a attempt) error {
+	bytes := size
+	if r.mode == plain { // the whole object, however large: only its progress bounds an attempt then
+		if bytes = -1; r.o.Want.HasSize {
+			bytes = r.o.Want.Size
+		}
+	}
+	return r.s.do(ctx, call{op: r.op, key: r.key, bytes: bytes, effect: retry.None}, func(ctx context.Context, a attempt) error {
 		if r.settled {
 			return r.readSegment(ctx, a, r.cur, &done)
 		}
 		rep, err := r.s.r.Read(ctx, req)
 		if err != nil {
-			return r.refused(ctx, req, err)
+			return r.refused(ctx, a, req, err)
 		}
 		defer rep.close()
-		lo, err := r.settle(ctx, req, rep)
+		a.w.moved() // the headers are there: the body is next
+		lo, err := r.settle(ctx, a, req, rep)
 		if err != nil {
 			return err
 		}
@@ -177,7 +184,7 @@ func (r *read) firstByHead(ctx context.Context) error {
 }
 
 // refused handles an error reply to the first request.
-func (r *read) refused(ctx context.Context, req ReadRequest, err error) error {
+func (r *read) refused(ctx context.Context, a attempt, req ReadRequest, err error) error {
 	var e *blob.Error
 	if !errors.As(err, &e) {
 		return err
@@ -187,6 +194,7 @@ func (r *read) refused(ctx context.Context, req ReadRequest, err error) error {
 		return errStepDown // it knows no parts, or this object has none
 	case errors.Is(err, blob.ErrInvalidRange):
 		// Nothing lies at the offset: the object is empty, ends there, or ends before.
+		a.w.sent(0)
 		head, err := r.s.r.Head(ctx, req.Key)
 		if err != nil {
 			return err
@@ -216,7 +224,7 @@ func partRefusal(e *blob.Error) bool {
 
 // settle understands the first reply, and decides what is read from where. It returns the offset at which the
 // reply's body begins.
-func (r *read) settle(ctx context.Context, req ReadRequest, rep *ReadReply) (int64, error) {
+func (r *read) settle(ctx context.Context, a attempt, req ReadRequest, rep *ReadReply) (int64, error) {
 	p, err := place(req, rep)
 	if err != nil {
 		if req.Part > 0 || !rep.HasRange && (req.N > 0 || req.Suffix > 0) {
@@ -224,9 +232,12 @@ func (r *read) settle(ctx context.Context, req ReadRequest, rep *ReadReply) (int
 		}
 		return 0, badReply(err)
 	}
+	if !rep.HasRange && req.Part == 0 && r.mode < plain && p.hi-p.lo > 2*r.s.o.Segment {
+		return 0, errStepDown // it ignores ranges, and sends more than the limits of this call are for
+	}
 	head := rep.Head
 	if p.total < 0 {
-		if head, err = r.prove(ctx, req, rep, &p); err != nil {
+		if head, err = r.prove(ctx, a, req, rep, &p); err != nil {
 			return 0, err
 		}
 	}
@@ -256,15 +267,17 @@ func (r *read) settle(ctx context.Context, req ReadRequest, rep *ReadReply) (int
 
 // prove finds the total that a reply left out: what the caller's manifest says, or a Stat. Without any the
 // length is unproven.
-func (r *read) prove(ctx context.Context, req ReadRequest, rep *ReadReply, p *placed) (Head, error) {
+func (r *read) prove(ctx context.Context, a attempt, req ReadRequest, rep *ReadReply, p *placed) (Head, error) {
 	head := rep.Head
 	if r.o.Want.HasSize {
 		p.total = r.o.Want.Size
 	} else {
+		a.w.sent(0)
 		h, err := r.s.r.Head(ctx, req.Key)
 		if err != nil {
 			return head, err
 		}
+		a.w.moved()
 		if !sameVersion(h, rep.Head) {
 			return head, errVersion
 		}
@@ -371,6 +384,7 @@ func (r *read) readSegment(ctx context.Context, a attempt, seg segment, done *in
 		return segmentRefused(req, err)
 	}
 	defer rep.close()
+	a.w.moved() // the headers are there: the body is next
 	if r.ahead && rep.HasRange && rep.Total >= 0 && rep.Total != r.total {
 		return r.notWanted(r.o.Want.VerifySize(rep.Total))
 	}

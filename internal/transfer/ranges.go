@@ -112,8 +112,12 @@ func (r *ranges) firstGroup(total int64) (first span, rest []int) {
 	} else {
 		first = r.merge(spans)[0]
 	}
+	taken := make([]bool, len(r.rs))
+	for _, i := range first.of {
+		taken[i] = true
+	}
 	for i := range r.rs {
-		if !slices.Contains(first.of, i) {
+		if !taken[i] {
 			rest = append(rest, i)
 		}
 	}

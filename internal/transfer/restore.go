@@ -48,6 +48,9 @@ func (s *Store) restore(ctx context.Context, key string) (h Head, err error) {
 			return h, blob.Invalid(blob.OpRestore, key, fmt.Errorf("%w: the store keeps no deleted objects", blob.ErrUnsupported))
 		}
 		mark, err := s.newestMark(ctx, key)
+		if errors.Is(err, errRestored) {
+			continue
+		}
 		if err != nil {
 			return h, notApplied(err)
 		}
@@ -60,10 +63,14 @@ func (s *Store) restore(ctx context.Context, key string) (h Head, err error) {
 		Err: errors.New("the key is written and deleted by others all the time")}
 }
 
+// errRestored means that a key which was absent has a version again.
+var errRestored = errors.New("the key has been restored or written meanwhile")
+
 // newestMark returns the newest mark of a delete of key. It is ErrNotFound if the service keeps no version of key: removing marks
 // would restore nothing.
 func (s *Store) newestMark(ctx context.Context, key string) (KeptVersion, error) {
 	var mark *KeptVersion
+	seen := make(tokens)
 	for token := ""; ; {
 		var page VersionPage
 		err := s.do(ctx, call{op: blob.OpRestore, key: key, effect: retry.None}, func(ctx context.Context, _ attempt) (err error) {
@@ -80,15 +87,14 @@ func (s *Store) newestMark(ctx context.Context, key string) (KeptVersion, error)
 			case !v.Marker && mark != nil:
 				return *mark, nil
 			case !v.Marker: // it is the newest itself, and was absent a moment ago: somebody has restored it
-				return KeptVersion{}, &blob.Error{Kind: blob.ErrConflict, Outcome: blob.NotApplied, Exhausted: true,
-					Err: errors.New("the key is written and deleted by others at the same time")}
+				return KeptVersion{}, errRestored
 			}
 		}
-		switch page.Token {
-		case "":
+		if page.Token == "" {
 			return KeptVersion{}, &blob.Error{Kind: blob.ErrNotFound, Outcome: blob.NotApplied}
-		case token:
-			return KeptVersion{}, badReply(fmt.Errorf("%w: the list of versions does not move on", blob.ErrCorrupt))
+		}
+		if err := seen.next(page.Token); err != nil {
+			return KeptVersion{}, err
 		}
 		token = page.Token
 	}

@@ -43,7 +43,7 @@ func (s *Store) Set(ctx context.Context, key string, src blob.Source, opts *blob
 	case err == nil && done.Version == "":
 		done, err = s.confirm(ctx, key, stamp.Token, src.Size())
 	case err == nil && s.traits.Verify && !s.proved.Load():
-		err = s.verify(ctx, key, stamp.Token, src.Size())
+		err = s.verify(ctx, key, stamp.Token, done.Version, src.Size())
 	}
 	if err != nil {
 		return blob.Info{}, s.fail(blob.OpSet, key, err)
@@ -67,14 +67,14 @@ func (s *Store) confirm(ctx context.Context, key, token string, size int64) (Wri
 // verify looks at the first object that was set on an endpoint nobody vouches for. Some servers store the framing in which an SDK
 // sends checksums as data, and some proxies drop metadata: the one is an error, since every object would be damaged, the
 // other a warning.
-func (s *Store) verify(ctx context.Context, key, token string, size int64) error {
+func (s *Store) verify(ctx context.Context, key, token, version string, size int64) error {
 	h, err := s.head(ctx, blob.OpSet, key)
 	if err != nil {
 		return nil //nolint:nilerr // the write itself succeeded; the next one is looked at instead
 	}
 	_, stamp := blob.Unseal(h.Metadata)
 	switch {
-	case stamp.Token != "" && stamp.Token != token:
+	case stamp.Token != "" && stamp.Token != token, h.Version != "" && h.Version != version:
 		return nil // somebody else's by now
 	case h.Size != size:
 		return &blob.Error{Kind: blob.ErrCorrupt, Err: fmt.Errorf("the store keeps %d bytes of an object of %d: it stores more than the content", h.Size, size)}

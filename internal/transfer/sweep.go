@@ -3,6 +3,7 @@ package transfer
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/wholeblob/wholeblob/blob"
@@ -38,6 +39,7 @@ func (s *Store) Sweep(ctx context.Context, olderThan time.Duration) (blob.SweepR
 }
 
 func (s *Store) sweep(ctx context.Context, before time.Time, res *blob.SweepResult) error {
+	seen := make(tokens)
 	for token := ""; ; {
 		var page UploadPage
 		err := s.do(ctx, call{op: blob.OpSweep, effect: retry.None}, func(ctx context.Context, _ attempt) (err error) {
@@ -48,6 +50,9 @@ func (s *Store) sweep(ctx context.Context, before time.Time, res *blob.SweepResu
 			return err
 		}
 		for _, up := range page.Uploads {
+			if !strings.HasPrefix(up.Key, s.o.Prefix) { // nobody else's upload is touched, whatever a service lists
+				return badReply(fmt.Errorf("%w: the list of uploads holds %q, which has another prefix", blob.ErrCorrupt, up.Key))
+			}
 			if up.Started.IsZero() || !up.Started.Before(before) || s.clean.mine(up) {
 				res.Kept++
 				continue
@@ -61,11 +66,11 @@ func (s *Store) sweep(ctx context.Context, before time.Time, res *blob.SweepResu
 			}
 			res.Aborted = append(res.Aborted, s.name(up))
 		}
-		switch page.Token {
-		case "":
+		if page.Token == "" {
 			return nil
-		case token:
-			return badReply(fmt.Errorf("%w: the list of uploads does not move on", blob.ErrCorrupt))
+		}
+		if err := seen.next(page.Token); err != nil {
+			return err
 		}
 		token = page.Token
 	}
@@ -73,3 +78,14 @@ func (s *Store) sweep(ctx context.Context, before time.Time, res *blob.SweepResu
 
 // name is how results and errors name an upload.
 func (s *Store) name(up Upload) string { return s.strip(up.Key) + " " + up.ID }
+
+// tokens are those that pages of a list have named. A service that names one twice would be asked for ever.
+type tokens map[string]bool
+
+func (t tokens) next(token string) error {
+	if t[token] {
+		return badReply(fmt.Errorf("%w: the list does not move on", blob.ErrCorrupt))
+	}
+	t[token] = true
+	return nil
+}

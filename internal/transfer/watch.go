@@ -23,11 +23,12 @@ var errStalled = errors.New("the attempt stood still")
 type watch struct {
 	timer          *time.Timer
 	headers, stall time.Duration
+	rate           int64 // bytes per second, at least, of what the kernel still holds
 }
 
 // watched returns a context for one attempt that ends when the attempt stands still. stop must be called.
 func (s *Store) watched(ctx context.Context) (_ context.Context, w *watch, stop func()) {
-	w = &watch{headers: s.o.Policy.Attempt, stall: s.o.Stall}
+	w = &watch{headers: s.o.Policy.Attempt, stall: s.o.Stall, rate: s.o.Policy.MinRate}
 	if w.headers == retry.NoLimit && w.stall == retry.NoLimit {
 		return ctx, w, func() {}
 	}
@@ -46,8 +47,18 @@ func (s *Store) watched(ctx context.Context) (_ context.Context, w *watch, stop 
 // moved is called when bytes of a body have come or gone.
 func (w *watch) moved() { w.reset(w.stall) }
 
-// sent is called when the whole body has been handed over: the reply is next.
-func (w *watch) sent() { w.reset(w.headers) }
+// kernelBuffer is how much of a body that has been handed over may still be on this side of the line: the largest socket buffer
+// that Linux gives by itself (tcp(7), tcp_wmem).
+const kernelBuffer = 4 << 20
+
+// sent is called when the whole body, of n bytes, has been handed over: the reply is next, when the kernel has sent the rest.
+func (w *watch) sent(n int64) {
+	d := w.headers
+	if d != retry.NoLimit {
+		d += time.Duration(float64(min(n, kernelBuffer)) / float64(w.rate) * float64(time.Second))
+	}
+	w.reset(d)
+}
 
 func (w *watch) reset(d time.Duration) {
 	switch {

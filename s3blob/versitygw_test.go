@@ -61,5 +61,5 @@ var versityGWRacy = map[string]string{
 	"getranges/one-version":         looks,
 	"set/atomic-under-readers":      looks,
 	"concurrency/set-beside-delete": looks,
-	"linear/sets-and-deletes": "a conditional delete checks and then acts: a write in between is deleted",
+	"linear/sets-and-deletes":       "a conditional delete checks and then acts: a write in between is deleted",
 }

@@ -286,6 +286,8 @@ func (o *Options) traits() transfer.Traits {
 		DeleteConditions: trust,
 		BatchDelete:      maxBatch,
 		Restore:          o.Restore,
+		Abort:            true,
+		Uploads:          true,
 		Addressable:      addressable,
 		ValidVersion:     entityTag,
 		Batchable:        inXML,

@@ -132,8 +132,8 @@ func (r *requests) Commit(ctx context.Context, up transfer.Upload, req transfer.
 }
 
 // Progress implements transfer.Requests. S3 parts are parallel: the engine never asks.
-func (r *requests) Progress(context.Context, transfer.Upload) (int64, error) {
-	return 0, &blob.Error{Kind: blob.ErrUnsupported, Outcome: blob.NotApplied}
+func (r *requests) Progress(context.Context, transfer.Upload, int64) (transfer.Progress, error) {
+	return transfer.Progress{}, &blob.Error{Kind: blob.ErrUnsupported, Outcome: blob.NotApplied}
 }
 
 // Abort implements transfer.Requests.

@@ -31,11 +31,11 @@ type Requests interface {
 	Part(ctx context.Context, up Upload, p PartRequest) (Part, error)
 	// Commit makes the object of the parts visible.
 	Commit(ctx context.Context, up Upload, r CommitRequest) (Written, error)
-	// Progress asks how many bytes a serial upload has received; for Traits.SerialParts.
-	Progress(ctx context.Context, up Upload) (received int64, err error)
-	// Abort discards an upload. An upload that is not there is no error.
+	// Progress asks what a serial upload of total bytes has received; for Traits.SerialParts. ErrNotFound: there is no such upload any more.
+	Progress(ctx context.Context, up Upload, total int64) (Progress, error)
+	// Abort discards an upload; for Traits.Abort. An upload that is not there is no error.
 	Abort(ctx context.Context, up Upload) error
-	// Uploads lists one page of open uploads.
+	// Uploads lists one page of open uploads; for Traits.Uploads.
 	Uploads(ctx context.Context, prefix, token string) (UploadPage, error)
 
 	// List returns one page of a listing.
@@ -93,6 +93,8 @@ type Head struct {
 	ModTime     time.Time
 	ContentType string
 	Metadata    map[string]string // as stored, ours among them
+	CRC32C      uint32            // Castagnoli of the whole stored object, as the service states it, if HasCRC32C
+	HasCRC32C   bool
 }
 
 // Meta is what is stored beside the bytes.
@@ -111,7 +113,14 @@ type PutRequest struct {
 	Body Body
 	Size int64
 	Cond blob.Condition
+	Sum  Sum
 	Meta
+}
+
+// Sum is the CRC-32C (Castagnoli) of the whole object, for a service that compares it with what it received; for Traits.Sums.
+type Sum struct {
+	CRC32C uint32
+	Has    bool
 }
 
 // BeginRequest starts an upload.
@@ -128,7 +137,8 @@ type Upload struct {
 	Started time.Time // as the service lists it; zero from Begin
 }
 
-// PartRequest is one part: Size bytes at offset Off of an object of Total.
+// PartRequest is one part: Size bytes at offset Off of an object of Total. Parts of a serial upload are numbered too, but
+// a service goes by Off.
 type PartRequest struct {
 	Number    int // from 1
 	Off, Size int64
@@ -142,13 +152,26 @@ type Part struct {
 	Size   int64
 	Tag    string // what Commit must show for it
 	Sum    string // a checksum of it that Commit must show too, or ""
+
+	// Received is how many bytes from the start of the object a serial upload holds after this part: the service may keep
+	// less of a part than it was sent. For Traits.SerialParts, which has no use for Tag and Sum.
+	Received int64
+}
+
+// Progress is how far a serial upload has come. Done is set if it has been committed, by this request's answer or long before.
+type Progress struct {
+	Received int64
+	Done     bool
+	Written  Written
 }
 
 // CommitRequest makes an object of parts, in order.
 type CommitRequest struct {
 	Parts []Part
+	Last  PartRequest // the last part of a serial upload: sending it is the commit
 	Size  int64
 	Cond  blob.Condition
+	Sum   Sum
 	Meta  // for a service that takes metadata here
 }
 
@@ -179,6 +202,7 @@ type UploadPage struct {
 type KeptVersion struct {
 	Key, ID string
 	Marker  bool // stands for a delete
+	Deleted bool // kept although deleted, on a service that has no markers
 	Latest  bool
 	ModTime time.Time
 }

@@ -32,7 +32,7 @@ func s3Like() personality {
 func azureLike() personality {
 	return personality{freeBegin: true, deleteAbsent: refusal(blob.ErrNotFound), traits: Traits{
 		Store: "azurelike", MaxPart: 1 << 30, MaxParts: 50_000, MaxPut: 1 << 30, MaxObject: 1 << 40,
-		MetadataAtCommit: true, Ordered: true, SetConditions: true, DeleteConditions: true,
+		Ordered: true, SetConditions: true, DeleteConditions: true,
 	}}
 }
 

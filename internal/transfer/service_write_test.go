@@ -117,7 +117,7 @@ func (s *service) Commit(ctx context.Context, up Upload, r CommitRequest) (done 
 		}
 		data, sizes := s.assemble(u, r.Parts)
 		meta := u.begin.Meta
-		if s.p.traits.MetadataAtCommit {
+		if s.p.freeBegin {
 			meta = r.Meta
 		}
 		done.Version = s.store(up.Key, data, sizes, meta)
@@ -144,9 +144,9 @@ func (s *service) assemble(u *pending, parts []Part) (data []byte, sizes []int) 
 }
 
 // Progress implements Requests.
-func (s *service) Progress(context.Context, Upload) (int64, error) {
+func (s *service) Progress(context.Context, Upload, int64) (Progress, error) {
 	s.t.Error("nothing asks for the progress of an upload yet")
-	return 0, refusal(blob.ErrUnsupported)
+	return Progress{}, refusal(blob.ErrUnsupported)
 }
 
 // Abort implements Requests.

@@ -13,8 +13,10 @@ type Traits struct {
 	MaxPut       int64 // bytes of an object in one request, at most
 	MaxObject    int64 // bytes of an object, at most
 
-	SerialParts      bool // parts go in order, one at a time, and the last one commits
-	MetadataAtCommit bool // metadata goes with Commit, else with Begin
+	SerialParts bool // parts go in order, one at a time, and the last one commits
+	Abort       bool // an upload can be discarded; else its parts expire by themselves
+	Uploads     bool // open uploads can be listed
+	Sums        bool // a write carries the CRC-32C of the whole object, and the service refuses bytes that do not have it
 
 	PartReads   bool // Read can ask for a part
 	SuffixReads bool // Read can ask for the last bytes

@@ -18,6 +18,7 @@ const (
 	segment = "a file name has at most 255 bytes"
 	nul     = "a file name has no NUL: 500 InternalError"
 	looks   = "a read looks at the path three times, for size, ETag and bytes (GetObject of its posix back end): a write in between mixes them"
+	mixes   = looks + ", and who then writes under the newer ETag loses that write"
 )
 
 // versityGW are the rules that versitygw breaks by itself.
@@ -56,10 +57,14 @@ var versityGW = deviations(
 	map[string]string{"leading-double-slash": folds},
 )
 
-// versityGWRacy are the rules that it breaks when two requests meet in the wrong order.
+// versityGWRacy are the rules that it breaks when two requests meet in the wrong order. Seen without this library: beside three writers of one
+// key, one plain GET in some two thousand came with an ETag that was not the MD5 of its body. All of these rules are asserted on the
+// fake and on SeaweedFS.
 var versityGWRacy = map[string]string{
 	"getranges/one-version":         looks,
 	"set/atomic-under-readers":      looks,
 	"concurrency/set-beside-delete": looks,
+	"condition/counter":             mixes,
+	"linear/sets":                   mixes,
 	"linear/sets-and-deletes":       "a conditional delete checks and then acts: a write in between is deleted",
 }

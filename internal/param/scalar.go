@@ -47,7 +47,10 @@ func ParseInt(s string, lo, hi int) (int, error) {
 // maxQuote bounds how much of a wrong value an error repeats.
 const maxQuote = 64
 
-// quote shows a wrong value, unless it can hold the user information of a URL.
+// Quote shows a wrong value in an error: quoted, cut when it is long, and not at all if it can hold the user
+// information of a URL.
+func Quote(s string) string { return quote(s) }
+
 func quote(s string) string {
 	if strings.Contains(s, "@") {
 		return `"..."`

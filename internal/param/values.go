@@ -2,6 +2,7 @@ package param
 
 import (
 	"fmt"
+	"iter"
 	"net/url"
 	"slices"
 	"strings"
@@ -50,6 +51,7 @@ type Values struct {
 type given struct {
 	name, value string
 	err         error // the first that was found
+	malformed   bool  // err is about the text
 	refused     bool  // err is about the value: whoever took it could not use it
 }
 
@@ -72,10 +74,10 @@ func newValues(scheme, query string) *Values {
 		g.value, errValue = url.QueryUnescape(value)
 		switch {
 		case errName != nil || errValue != nil:
-			g.err = invalid("has a % that begins no escape") // url's own error quotes the value
+			g.err, g.malformed = invalid("has a % that begins no escape"), true // url's own error quotes the value
 		case strings.Contains(pair, ";"):
 			// Old programs separate parameters so, and dropping the pair is what net/url does.
-			g.err = invalid("has a semicolon: separate parameters with &, or write %3B")
+			g.err, g.malformed = invalid("has a semicolon: separate parameters with &, or write %3B"), true
 		case g.name == "":
 			g.err = invalid("has no name")
 		case v.has(g.name):
@@ -170,6 +172,28 @@ func take[T any](v *Values, name string, def T, parse func(string) (T, error)) T
 		return x
 	}
 	return def
+}
+
+// All yields the names and values in the order of the URL, whoever takes them.
+func (v *Values) All() iter.Seq2[string, string] {
+	return func(yield func(string, string) bool) {
+		for _, g := range v.given {
+			if !yield(g.name, g.value) {
+				return
+			}
+		}
+	}
+}
+
+// Malformed returns a *Error about the first parameter that is no name and value at all, or nil. What is doubled, empty or unknown it leaves
+// to Err.
+func (v *Values) Malformed() error {
+	for _, g := range v.given {
+		if g.malformed {
+			return &Error{Scheme: v.scheme, Name: g.name, Err: g.err}
+		}
+	}
+	return nil
 }
 
 // Fail makes Err report the parameter name, if it is given, as wrong for a reason that the types here

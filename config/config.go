@@ -1,0 +1,237 @@
+// Package config builds a whole stack — a store, the retry loop around it, and what else there is — from one Config, so that a
+// program swaps its backend by changing a text.
+//
+//	cfg, err := config.Parse("s3://bucket/prefix?region=eu-central-1&part_size=16MiB")
+//	stack, err := config.Open(ctx, cfg)
+//	defer stack.Close(ctx)
+//
+// # Spellings
+//
+// A Config is the URL of a store and settings by name. The same names serve in every spelling:
+//
+//	URL          s3://bucket/prefix?region=eu-central-1&part_size=16MiB      Parse
+//	YAML         url: s3://bucket/prefix                                     ParseYAML, or a field of type Config
+//	             region: eu-central-1
+//	             part_size: 16MiB
+//	JSON         {"url": "s3://bucket/prefix", "region": "eu-central-1"}     ParseJSON, or a field of type Config
+//	environment  MYDB_BLOB_URL=s3://bucket/prefix MYDB_BLOB_PART_SIZE=16MiB  ParseEnv("MYDB_BLOB_", os.Environ())
+//
+// Sizes are written like 512MiB, durations like 30s, switches true or false. Reading is strict: an unknown name, one that is given twice
+// (in the URL and beside it, too), an empty value and a wrong one are *Error, which names the setting and, where the name is at fault, lists
+// the valid ones. A Config that was read without an error has been checked in full; only what needs I/O can still fail in Open.
+//
+// # Secrets
+//
+// Secrets (see Secrets) are settings in YAML, JSON and the environment, and refused in URLs, which end up in logs. For each secret there is a
+// setting of the same name with "_file" behind it, the path of a file that holds it, which Open reads. No error, String, Marshal method,
+// format verb or log value shows a secret.
+//
+// # Stores
+//
+//	mem://                      memory of this process; settings max_get, max_object, restore
+//	file:///dir                 a directory; create, nosync, restore, max_get, max_object, temp_age
+//	s3://bucket/prefix          see s3blob.ParseURL
+//	gs://bucket/prefix          see gcsblob.ParseURL
+//	azblob://container/prefix   see azblob.ParseURL
+//
+// All take retry_attempts, retry_attempt and retry_total, the policy of each request.
+//
+// A program that names its store in code, and wants only that store's SDK linked, calls the New of the store's own package.
+package config
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/wholeblob/wholeblob/blob"
+	"github.com/wholeblob/wholeblob/internal/param"
+)
+
+// Config describes a stack. The zero value describes none, and Open refuses it. A Config is a value: copies are independent, and it is safe for
+// concurrent use.
+type Config struct {
+	base     string            // the URL without parameters, as it was written
+	settings map[string]string // by name, secrets apart; never changed once the Config is made
+	secrets  map[string]string
+}
+
+// Error is a setting that is wrong. It matches blob.ErrInvalidOption.
+type Error struct {
+	Setting string   // its name; "url" for the URL itself; "" for the whole
+	Valid   []string // the names there are, sorted; nil if only the value is wrong
+	Err     error
+}
+
+// Error names the setting and what is wrong, and the valid names unless only the value is wrong.
+func (e *Error) Error() string {
+	reason := strings.TrimPrefix(e.Err.Error(), blob.ErrInvalidOption.Error()+": ")
+	text := blob.ErrInvalidOption.Error() + ": "
+	if e.Setting != "" {
+		text += fmt.Sprintf("setting %s: ", param.Quote(e.Setting))
+	}
+	text += reason
+	if e.Valid != nil {
+		text += " (valid settings: " + strings.Join(e.Valid, ", ") + ")"
+	}
+	return text
+}
+
+// Unwrap returns Err.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Parse reads a Config from a URL, whose parameters are the settings.
+func Parse(raw string) (Config, error) {
+	u, err := param.ParseURL(raw)
+	if err != nil {
+		return Config{}, &Error{Setting: "url", Err: err}
+	}
+	if err := u.Query.Malformed(); err != nil {
+		return Config{}, &Error{Err: err}
+	}
+	base, _, _ := strings.Cut(raw, "?")
+	s := newSettings()
+	for name, value := range u.Query.All() {
+		if schemes()[u.Scheme].secret(name) {
+			return Config{}, &Error{Setting: name, Err: invalid("a secret does not belong into a URL: use another spelling, or %s_file", name)}
+		}
+		s.add(name, value)
+	}
+	return s.config(base)
+}
+
+// settings collects what a source says, and the first thing wrong with it.
+type settings struct {
+	values map[string]string
+	err    *Error
+}
+
+func newSettings() *settings { return &settings{values: make(map[string]string)} }
+
+func (s *settings) add(name, value string) {
+	switch _, twice := s.values[name]; {
+	case s.err != nil: // the first counts
+	case name == "":
+		s.err = &Error{Err: invalid("a setting has no name")}
+	case twice:
+		s.err = &Error{Setting: name, Err: invalid("is given twice")}
+	case value == "":
+		s.err = &Error{Setting: name, Err: invalid("has no value: leave it out for its default")}
+	}
+	s.values[name] = value
+}
+
+// config makes a Config of base and the settings, and checks it.
+func (s *settings) config(base string) (Config, error) {
+	scheme, _, _ := strings.Cut(base, "://")
+	sc, ok := schemes()[strings.ToLower(scheme)]
+	if !ok {
+		return Config{}, &Error{Setting: "url", Err: invalid("unsupported scheme %s: want one of %s", param.Quote(scheme), strings.Join(Schemes(), ", "))}
+	}
+	if s.err != nil {
+		s.err.Valid = sc.names(base)
+		return Config{}, s.err
+	}
+	c := Config{base: base, settings: make(map[string]string), secrets: make(map[string]string)}
+	for name, value := range s.values {
+		if sc.secret(name) {
+			c.secrets[name] = value
+		} else {
+			c.settings[name] = value
+		}
+	}
+	if _, err := c.opener(sc); err != nil {
+		return Config{}, err
+	}
+	return c, nil
+}
+
+// merge makes a Config of settings from one source that give the URL as a setting of its own. The URL may have parameters: a name in both is given
+// twice.
+func (s *settings) merge() (Config, error) {
+	raw, ok := s.values["url"]
+	if !ok {
+		return Config{}, &Error{Setting: "url", Err: invalid("is missing: want the URL of a store, such as s3://bucket/prefix")}
+	}
+	c, err := Parse(raw)
+	if err != nil {
+		return Config{}, err
+	}
+	delete(s.values, "url")
+	for name, value := range c.settings {
+		s.add(name, value)
+	}
+	return s.config(c.base)
+}
+
+// With returns a copy of c with one setting more, or another value for one that it has. A value of "" takes the setting out.
+func (c Config) With(name, value string) (Config, error) {
+	s := newSettings()
+	maps.Copy(s.values, c.settings)
+	maps.Copy(s.values, c.secrets)
+	delete(s.values, name)
+	if value != "" {
+		s.add(name, value)
+	}
+	return s.config(c.base)
+}
+
+// Get returns a setting as it was written, or "". Secrets it does not return.
+func (c Config) Get(name string) string { return c.settings[name] }
+
+// Scheme returns which kind of store it is: one of Schemes, or "" for the zero Config.
+func (c Config) Scheme() string {
+	scheme, _, _ := strings.Cut(c.base, "://")
+	return strings.ToLower(scheme)
+}
+
+// Equal reports whether both describe the same stack in the same words.
+func (c Config) Equal(d Config) bool {
+	return c.base == d.base && maps.Equal(c.settings, d.settings) && maps.Equal(c.secrets, d.secrets)
+}
+
+// redacted stands for a secret. Reading it back is an error, so that a secret is never lost in silence.
+const redacted = "REDACTED"
+
+// String returns the Config as a URL with the settings in order of their names. Parse reads it back into an equal Config. Secrets
+// are shown as REDACTED, and such a URL is refused: secrets given as files survive.
+func (c Config) String() string {
+	var b strings.Builder
+	b.WriteString(c.base)
+	sep := "?"
+	for _, name := range c.names() {
+		value, ok := c.settings[name]
+		if !ok {
+			value = redacted
+		}
+		b.WriteString(sep + url.QueryEscape(name) + "=" + url.QueryEscape(value))
+		sep = "&"
+	}
+	return b.String()
+}
+
+func (c Config) names() []string {
+	return slices.Sorted(func(yield func(string) bool) {
+		for _, m := range []map[string]string{c.settings, c.secrets} {
+			for name := range m {
+				if !yield(name) {
+					return
+				}
+			}
+		}
+	})
+}
+
+// Format implements fmt.Formatter, so that no verb shows a secret.
+func (c Config) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, c.String()) }
+
+// LogValue implements slog.LogValuer without secrets.
+func (c Config) LogValue() slog.Value { return slog.StringValue(c.String()) }
+
+func invalid(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", blob.ErrInvalidOption, fmt.Sprintf(format, args...))
+}

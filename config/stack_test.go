@@ -1,0 +1,115 @@
+package config_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/wholeblob/wholeblob/blob"
+	"github.com/wholeblob/wholeblob/config"
+	"github.com/wholeblob/wholeblob/internal/fakes3"
+	"github.com/wholeblob/wholeblob/retry"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func open(t *testing.T, cfg config.Config, opts ...config.Option) *config.Stack {
+	t.Helper()
+	stack, err := config.Open(t.Context(), cfg, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := stack.Close(context.Background()); err != nil { //nolint:usetesting // t.Context has ended by now
+			t.Error(err)
+		}
+	})
+	return stack
+}
+
+// One program, several stores: only the text differs.
+func TestOneProgramRunsOnEveryStore(t *testing.T) {
+	for name, cfg := range configs(t) {
+		t.Run(name, func(t *testing.T) {
+			counters := new(retry.Counters)
+			stack := open(t, cfg, config.WithCounters(counters))
+			info, err := stack.Set(t.Context(), "k", blob.Bytes([]byte("hello")), &blob.SetOptions{If: blob.IfAbsent()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			obj, err := stack.Get(t.Context(), "k", nil)
+			if err != nil || string(obj.Data) != "hello" || obj.Version != info.Version {
+				t.Errorf("%q of version %s, %v", obj.Data, obj.Version, err)
+			}
+			if _, err := stack.Sweep(t.Context(), time.Hour); err != nil {
+				t.Errorf("Sweep: %v", err)
+			}
+			if n := counters.Snapshot().Attempts; n < 2 {
+				t.Errorf("%d attempts counted", n)
+			}
+			if !stack.Capabilities().SelfRetrying {
+				t.Error("the stack does not retry")
+			}
+			if err := stack.Close(t.Context()); err != nil {
+				t.Errorf("Close: %v", err)
+			}
+			if _, err := stack.Get(t.Context(), "k", nil); !errors.Is(err, blob.ErrClosed) {
+				t.Errorf("Get after Close: %v", err)
+			}
+		})
+	}
+}
+
+// configs has a Config of a working store of every scheme.
+func configs(t *testing.T) map[string]config.Config {
+	t.Helper()
+	s3 := fakes3.New(fakes3.Options{Buckets: []string{"bucket"}})
+	t.Cleanup(s3.Close)
+	secret := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(secret, []byte(fakes3.DefaultCredentials().SecretKey+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := config.ParseYAML([]byte(strings.Join([]string{
+		"url: s3://bucket/prefix?conditions=trust", "path_style: true", "endpoint: " + s3.URL(),
+		"access_key: " + fakes3.DefaultCredentials().AccessKey, "secret_key_file: " + secret,
+	}, "\n")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return map[string]config.Config{
+		"mem":  parse(t, "mem://"),
+		"file": parse(t, "file://"+filepath.ToSlash(t.TempDir())+"?nosync=true"),
+		"s3":   cfg,
+	}
+}
+
+func TestOpenOfWhatCannotBeOpened(t *testing.T) {
+	missing := filepath.Join(t.TempDir(), "missing")
+	empty := filepath.Join(t.TempDir(), "empty")
+	if err := os.WriteFile(empty, []byte("\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		cfg  config.Config
+		kind error
+		text string
+	}{
+		"the zero Config":         {config.Config{}, blob.ErrInvalidOption, "is empty"},
+		"a secret's file missing": {parse(t, "s3://b?access_key_file="+missing+"&secret_key_file="+missing), blob.ErrInvalidOption, "access_key_file"},
+		"a secret's file empty":   {parse(t, "s3://b?access_key_file="+empty+"&secret_key_file="+empty), blob.ErrInvalidOption, "is empty"},
+		"a directory not made":    {parse(t, "file://"+filepath.ToSlash(missing)+"?create=false"), blob.ErrNoContainer, "missing"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			stack, err := config.Open(t.Context(), c.cfg)
+			if stack != nil || !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.text) || strings.Contains(err.Error(), "hush") {
+				t.Errorf("%v, %v", stack, err)
+			}
+		})
+	}
+}

@@ -189,6 +189,9 @@ func (c Config) Scheme() string {
 	return strings.ToLower(scheme)
 }
 
+// Target returns the URL without the settings: what to call the store where people read.
+func (c Config) Target() string { return c.base }
+
 // Equal reports whether both describe the same stack in the same words.
 func (c Config) Equal(d Config) bool {
 	return c.base == d.base && maps.Equal(c.settings, d.settings) && maps.Equal(c.secrets, d.secrets)

@@ -33,7 +33,7 @@ var errFailed = errors.New("bench failed")
 
 // bench runs the subcommand. Once a store is open, its objects are deleted and it is closed, whatever happens.
 func (c command) bench(ctx context.Context, args []string) error {
-	conf, help, err := parseConfig(args)
+	conf, help, err := parseFlags(args)
 	if err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func (c command) bench(ctx context.Context, args []string) error {
 		defer cancel()
 	}
 	counters := new(retry.Counters)
-	store, err := t.open(ctx, counters)
+	store, err := c.open(ctx, t.cfg, counters)
 	if errors.Is(err, blob.ErrInvalidOption) {
 		return usageError("opening %s: %w", t.name, err) // such as a region that is nowhere to be found
 	}
@@ -64,14 +64,14 @@ func (c command) bench(ctx context.Context, args []string) error {
 	return c.benchStore(ctx, conf, t, store, counters)
 }
 
-func (c command) target(conf config) (target, error) {
+func (c command) target(conf benchFlags) (target, error) {
 	if conf.url == "" {
 		return embedded()
 	}
-	return findStore(conf.url, c.stores)
+	return findStore(conf.url, c.environ)
 }
 
-func (c command) benchStore(ctx context.Context, conf config, t target, store blob.Blob, counters *retry.Counters) error {
+func (c command) benchStore(ctx context.Context, conf benchFlags, t target, store blob.Blob, counters *retry.Counters) error {
 	prefix := runPrefix()
 	view, err := blob.Prefixed(store, prefix)
 	if err != nil {
@@ -114,7 +114,7 @@ func runPrefix() string {
 }
 
 // print writes the report to stdout.
-func (c command) print(conf config, r *Report) error {
+func (c command) print(conf benchFlags, r *Report) error {
 	if conf.json {
 		return r.writeJSON(c.stdout)
 	}

@@ -122,7 +122,7 @@ func TestBenchVerifiesEveryObjectAndLeavesNothing(t *testing.T) {
 			o := runStore(t, t.Context(), store, append(args, "--json", "--sizes=0,1,4095,64KiB", "--count=10")...)
 			o.want(t, exitOK)
 			r := parseReport(t, o)
-			if r.Store != "memory" || r.URL != "test://" || r.Embedded || r.Fault != "" || r.Errors != 0 || r.Mismatch != nil || r.Failures != nil || r.Left != nil {
+			if r.Store != "memory" || r.URL != "mem://" || r.Embedded || r.Fault != "" || r.Errors != 0 || r.Mismatch != nil || r.Failures != nil || r.Left != nil {
 				t.Errorf("report %+v", r)
 			}
 			i := 0
@@ -437,7 +437,7 @@ func (s stuck) DeleteAll(ctx context.Context, _ []string) error {
 }
 
 func TestDefaultCountsStayWithinTheirBounds(t *testing.T) {
-	c, _, err := parseConfig(nil)
+	c, _, err := parseFlags(nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -49,12 +49,12 @@ func main() {
 
 // run is the command without the process around it. environ looks up an environment variable.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer, environ func(string) string) int {
-	return command{stores: stores(), stdout: stdout, stderr: stderr, environ: environ}.run(ctx, args)
+	return command{open: openStack, stdout: stdout, stderr: stderr, environ: environ}.run(ctx, args)
 }
 
-// command is what run works with; tests put other stores into it.
+// command is what run works with; tests put another opener into it.
 type command struct {
-	stores  map[string]opener
+	open    opener
 	stdout  io.Writer
 	stderr  io.Writer
 	environ func(string) string

@@ -9,7 +9,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/wholeblob/wholeblob/blob"
-	"github.com/wholeblob/wholeblob/internal/param"
+	"github.com/wholeblob/wholeblob/config"
 	"github.com/wholeblob/wholeblob/retry"
 )
 
@@ -23,20 +23,18 @@ type outcome struct {
 	stdout, stderr string
 }
 
-// runStore runs bench on store, whose Close it does not call, at the URL test://.
+// runStore runs bench on store, whose Close it does not call, in place of mem://.
 func runStore(t *testing.T, ctx context.Context, store blob.Blob, args ...string) outcome { //nolint:revive // t first, as helpers have it
 	t.Helper()
-	return runWith(t, ctx, map[string]opener{"test": func(string, *param.URL) (openFunc, error) {
-		return func(_ context.Context, counters *retry.Counters) (blob.Blob, error) {
-			return retried(kept{store}, counters)
-		}, nil
-	}}, append([]string{"bench", "test://"}, args...)...)
+	return runWith(t, ctx, func(_ context.Context, _ config.Config, counters *retry.Counters) (blob.Blob, error) {
+		return retry.New(kept{store}, retry.Policy{Counters: counters})
+	}, append([]string{"bench", "mem://"}, args...)...)
 }
 
-func runWith(t *testing.T, ctx context.Context, stores map[string]opener, args ...string) outcome { //nolint:revive // as above
+func runWith(t *testing.T, ctx context.Context, open opener, args ...string) outcome { //nolint:revive // as above
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	c := command{stores: stores, stdout: &stdout, stderr: &stderr, environ: noEnviron}
+	c := command{open: open, stdout: &stdout, stderr: &stderr, environ: noEnviron}
 	code := c.run(ctx, args)
 	o := outcome{code, stdout.String(), stderr.String()}
 	t.Logf("%q: exit %d\n%s%s", args, o.code, o.stdout, o.stderr)
@@ -61,19 +59,12 @@ type kept struct{ blob.Blob }
 
 func (kept) Close(context.Context) error { return nil }
 
-// noStores are all schemes, and opening any of them fails the test.
-func noStores(t *testing.T) map[string]opener {
-	m := stores()
-	for scheme, open := range m {
-		m[scheme] = func(raw string, u *param.URL) (openFunc, error) {
-			_, err := open(raw, u)
-			return func(context.Context, *retry.Counters) (blob.Blob, error) {
-				t.Errorf("a store was opened")
-				return nil, blob.ErrUnsupported
-			}, err
-		}
+// noStores fails the test when a store is opened.
+func noStores(t *testing.T) opener {
+	return func(context.Context, config.Config, *retry.Counters) (blob.Blob, error) {
+		t.Errorf("a store was opened")
+		return nil, blob.ErrUnsupported
 	}
-	return m
 }
 
 func TestBadArgumentsAreNamedBeforeAnyStoreIsOpened(t *testing.T) {

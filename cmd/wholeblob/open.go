@@ -2,71 +2,70 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/wholeblob/wholeblob/blob"
-	"github.com/wholeblob/wholeblob/internal/param"
-	"github.com/wholeblob/wholeblob/memblob"
+	"github.com/wholeblob/wholeblob/config"
+	"github.com/wholeblob/wholeblob/internal/fakes3"
 	"github.com/wholeblob/wholeblob/retry"
 )
 
-// opener checks a whole URL of its scheme and does no I/O. raw is what u was parsed from.
-type opener func(raw string, u *param.URL) (openFunc, error)
+// opener opens the stack of a Config; its retries are counted in counters.
+type opener func(ctx context.Context, cfg config.Config, counters *retry.Counters) (blob.Blob, error)
 
-// openFunc makes the store; its retries are counted in counters.
-type openFunc func(ctx context.Context, counters *retry.Counters) (blob.Blob, error)
-
-// stores are the schemes of the URLs. The map is made anew for each run.
-func stores() map[string]opener {
-	return map[string]opener{"mem": openMem, "file": openFile, "s3": openS3}
+func openStack(ctx context.Context, cfg config.Config, counters *retry.Counters) (blob.Blob, error) {
+	stack, err := config.Open(ctx, cfg, config.WithCounters(counters))
+	if err != nil {
+		return nil, err // not stack: a nil *Stack is no nil Blob
+	}
+	return stack, nil
 }
 
 // target is a store that can be opened.
 type target struct {
 	name     string // to show: a URL without parameters
 	embedded bool
-	open     openFunc
+	cfg      config.Config
 	stop     func() // ends what was started for it; may be nil
 }
 
-// findStore checks a URL. Its errors name what is wrong and show no credentials.
-func findStore(raw string, stores map[string]opener) (target, error) {
-	u, err := param.ParseURL(raw)
+// findStore checks a URL, and adds the secrets in the environment. Its errors name what is wrong and show no credentials.
+func findStore(raw string, environ func(string) string) (target, error) {
+	cfg, err := config.Parse(raw)
+	for _, secret := range config.Secrets(cfg.Scheme()) {
+		value := environ("WHOLEBLOB_" + strings.ToUpper(secret))
+		if err == nil && value != "" && cfg.Get(secret+"_file") == "" {
+			cfg, err = cfg.With(secret, value)
+		}
+	}
 	if err != nil {
 		return target{}, &badUsage{err}
 	}
-	open, ok := stores[u.Scheme]
-	if !ok {
-		return target{}, usageError("unsupported URL scheme %q: want one of %s", u.Scheme, strings.Join(slices.Sorted(maps.Keys(stores)), ", "))
-	}
-	f, err := open(raw, u)
-	if err != nil {
-		return target{}, &badUsage{err}
-	}
-	return target{name: u.String(), open: f}, nil
+	return target{name: cfg.Target(), cfg: cfg}, nil
 }
 
-func openMem(_ string, u *param.URL) (openFunc, error) {
-	if u.Host != "" || u.Path != "" {
-		return nil, fmt.Errorf("%w: URL %q: want mem:// and nothing after it", blob.ErrInvalidOption, u)
-	}
-	if err := u.Query.Err(); err != nil {
-		return nil, err
-	}
-	return func(_ context.Context, counters *retry.Counters) (blob.Blob, error) {
-		return retried(memblob.New(nil), counters)
-	}, nil
-}
+const embeddedBucket = "bench"
 
-// retried puts the retry loop around a store that has none of its own.
-func retried(s blob.Blob, counters *retry.Counters) (blob.Blob, error) {
-	b, err := retry.New(s, retry.Policy{Counters: counters})
+// embedded starts a fake S3 server in this process, so that the command shows the whole path through the S3 client on a machine that has
+// no server. The caller calls stop.
+func embedded() (target, error) {
+	server, err := fakes3.Start(fakes3.Options{
+		Buckets:  []string{embeddedBucket},
+		FastETag: true, // MD5 sums would be half of the processor time
+		NoLog:    true,
+	})
 	if err != nil {
-		return nil, errors.Join(err, s.Close(context.Background()))
+		return target{}, fmt.Errorf("starting the embedded S3 server: %w", err)
 	}
-	return b, nil
+	credentials := fakes3.DefaultCredentials()
+	cfg, err := config.ParseJSON(fmt.Appendf(nil,
+		`{"url": "s3://%s", "endpoint": %q, "region": %q, "path_style": true, "access_key": %q, "secret_key": %q}`,
+		embeddedBucket, server.URL(), server.Region(), credentials.AccessKey, credentials.SecretKey))
+	if err != nil {
+		server.Close()
+		return target{}, err
+	}
+	name := fmt.Sprintf("s3://%s on %s", embeddedBucket, server.URL())
+	return target{name: name, embedded: true, cfg: cfg, stop: server.Close}, nil
 }

@@ -74,7 +74,7 @@ type Failure struct {
 	Error string `json:"error"`
 }
 
-func newReport(conf config, t target, store blob.Blob, prefix string) *Report {
+func newReport(conf benchFlags, t target, store blob.Blob, prefix string) *Report {
 	return &Report{
 		Version: version(), Store: store.Capabilities().Store, URL: t.name, Embedded: t.embedded, Prefix: prefix,
 		Seed: conf.seed, Concurrency: conf.concurrency, Source: conf.source, Dst: conf.dst, CPUs: runtime.GOMAXPROCS(0),

@@ -25,7 +25,7 @@ var errStopped = errors.New("stopped")
 
 // runner runs the phases one after the other, each with its own workers.
 type runner struct {
-	conf     config
+	conf     benchFlags
 	view     blob.Blob // the store below prefix
 	prefix   string
 	counters *retry.Counters

@@ -34,7 +34,7 @@ func TestBenchOverS3CountsRequestsAndRetries(t *testing.T) {
 	server, url := s3Server(t)
 	server.Inject(fakes3.Fault{Op: "PutObject", Nth: 2, Reply: &fakes3.Reply{Status: 503, Code: "SlowDown"}})
 	server.Inject(fakes3.Fault{Op: "GetObject", Nth: 3, Cut: &fakes3.Cut{At: 100}})
-	o := runWith(t, t.Context(), stores(), "bench", url, "--json", "--sizes=4KiB,9MiB", "--count=4")
+	o := runWith(t, t.Context(), openStack, "bench", url, "--json", "--sizes=4KiB,9MiB", "--count=4")
 	o.want(t, exitOK)
 	r := parseReport(t, o)
 	if r.Store != "s3" || r.URL != "s3://bucket/some/prefix" || r.Retries.Throttled != 1 || r.Retries.total() != 2 {
@@ -74,7 +74,7 @@ func TestBenchFindsWhatAnS3ServerHasChanged(t *testing.T) {
 					}
 				})
 			}})
-			o := runWith(t, t.Context(), stores(), "bench", url, "--sizes=4KiB", "--count=4")
+			o := runWith(t, t.Context(), openStack, "bench", url, "--sizes=4KiB", "--count=4")
 			o.want(t, exitFail, "MISMATCH: get", c.want)
 			if left := server.Objects("bucket"); len(left) > 0 {
 				t.Errorf("%d objects left, first %q", len(left), left[0].Key)
@@ -87,7 +87,7 @@ func TestBenchOverFiles(t *testing.T) {
 	for _, params := range []string{"", "?nosync=true", "?nosync=true&restore=true&create=true"} {
 		dir := filepath.Join(t.TempDir(), "not there yet")
 		url := "file://" + strings.ReplaceAll(dir, " ", "%20")
-		o := runWith(t, t.Context(), stores(), "bench", url+params, "--json", "--sizes=0,4KiB,1MiB", "--count=5")
+		o := runWith(t, t.Context(), openStack, "bench", url+params, "--json", "--sizes=0,4KiB,1MiB", "--count=5")
 		o.want(t, exitOK)
 		if r := parseReport(t, o); r.Store != "file" || r.URL != url {
 			t.Errorf("store %q at %q", r.Store, r.URL)
@@ -96,19 +96,19 @@ func TestBenchOverFiles(t *testing.T) {
 			t.Errorf("left in the directory: %q, %v", found, err)
 		}
 	}
-	o := runWith(t, t.Context(), stores(), "bench", "file://"+t.TempDir()+"/missing?create=false")
+	o := runWith(t, t.Context(), openStack, "bench", "file://"+t.TempDir()+"/missing?create=false")
 	o.want(t, exitFail, "opening file://", "missing")
 }
 
 func TestTheEmbeddedServerIsNamedAsSuch(t *testing.T) {
 	onlyThese(t, fakes3.Credentials{}) // it needs none of the machine's
 	args := []string{"bench", "--sizes=4KiB,9MiB", "--count=3"}
-	o := runWith(t, t.Context(), stores(), args...)
+	o := runWith(t, t.Context(), openStack, args...)
 	o.want(t, exitOK)
 	if !strings.Contains(o.stdout, "embedded fake S3 server") || !strings.Contains(o.stdout, "not a real store") {
 		t.Error("the table does not say that the store is a fake")
 	}
-	o = runWith(t, t.Context(), stores(), append(args, "--json")...)
+	o = runWith(t, t.Context(), openStack, append(args, "--json")...)
 	o.want(t, exitOK)
 	if r := parseReport(t, o); !r.Embedded || r.Store != "s3" {
 		t.Errorf("embedded %v, store %q", r.Embedded, r.Store)
@@ -135,7 +135,7 @@ func TestWrongS3URLsAreNamedBeforeAnyRequest(t *testing.T) {
 		"s3://bucket/a%5Cb?" + endpoint:                  `a\\b`,
 		"s3://bucket":                                    "region", // nowhere to be found
 	} {
-		o := runWith(t, t.Context(), stores(), "bench", url)
+		o := runWith(t, t.Context(), openStack, "bench", url)
 		o.want(t, exitUsage, want, "invalid option")
 		if strings.Contains(o.stdout+o.stderr, "HUSH") {
 			t.Errorf("%q shows credentials", url)
@@ -143,5 +143,26 @@ func TestWrongS3URLsAreNamedBeforeAnyRequest(t *testing.T) {
 	}
 	if log := server.Log(); len(log) > 0 {
 		t.Errorf("the server saw requests: %v", log)
+	}
+}
+
+func TestSecretsComeFromTheEnvironment(t *testing.T) {
+	server, url := s3Server(t)
+	onlyThese(t, fakes3.Credentials{}) // the SDK finds none
+	good := fakes3.DefaultCredentials()
+	for _, key := range []string{good.SecretKey, "HUSHHUSH"} {
+		var stdout, stderr strings.Builder
+		environ := map[string]string{"WHOLEBLOB_ACCESS_KEY": good.AccessKey, "WHOLEBLOB_SECRET_KEY": key}
+		c := command{open: openStack, stdout: &stdout, stderr: &stderr, environ: func(name string) string { return environ[name] }}
+		code := c.run(t.Context(), []string{"bench", "--sizes=4KiB", "--count=4", url})
+		if want := map[bool]int{true: exitOK, false: exitFail}[key == good.SecretKey]; code != want {
+			t.Errorf("exit %d, want %d:\n%s", code, want, &stderr)
+		}
+		if strings.Contains(stdout.String()+stderr.String(), key) {
+			t.Error("the secret is shown")
+		}
+	}
+	if left := server.Objects("bucket"); len(left) > 0 {
+		t.Errorf("%d objects left", len(left))
 	}
 }

@@ -32,8 +32,8 @@ const (
 	sourceReaderAt = "readerat"
 )
 
-// config is the checked command line of bench.
-type config struct {
+// benchFlags are the checked command line of bench.
+type benchFlags struct {
 	url         string // "" is the embedded server
 	sizes       []int64
 	count       int // 0: from budget
@@ -57,15 +57,23 @@ URL is the store:
   s3://bucket/prefix              Amazon S3 or a server that speaks its protocol; parameters such as
                                   endpoint=http://host:9000, region=us-east-1, path_style=true; credentials
                                   come from the environment, as for the AWS command line
+  gs://bucket/prefix              Google Cloud Storage; endpoint=http://host:port for an emulator; credentials
+                                  are the application default ones
+  azblob://container/prefix       Azure Blob Storage; account=name, and endpoint=http://host:port/account for an
+                                  emulator; the default credential chain, or a key in WHOLEBLOB_ACCOUNT_KEY
+
+Parameters are the settings of package config. Its secrets are read from WHOLEBLOB_ and the name in upper case, such
+as WHOLEBLOB_SECRET_KEY, or from the file that a parameter such as secret_key_file names.
+
   (none)                          a fake S3 server inside this process, on loopback: shows the path through the
                                   S3 client, not the speed of a store
 
 Flags:
 `
 
-// parseConfig reads the arguments of bench; flags may stand before and after the URL. help is the text to print
+// parseFlags reads the arguments of bench; flags may stand before and after the URL. help is the text to print
 // instead of running, if that was asked for.
-func parseConfig(args []string) (c config, help string, err error) {
+func parseFlags(args []string) (c benchFlags, help string, err error) {
 	fs := flag.NewFlagSet("bench", flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
 	sizes := fs.String("sizes", defaultSizes, "object `sizes`, separated by commas: digits and B, KB, MB, GB, KiB, MiB or GiB")
@@ -109,7 +117,7 @@ func parseConfig(args []string) (c config, help string, err error) {
 	return c, "", c.check()
 }
 
-func (c config) check() error {
+func (c benchFlags) check() error {
 	for i, size := range c.sizes {
 		switch {
 		case size > blob.DefaultMaxGet:
@@ -139,7 +147,7 @@ func containsSize(sizes []int64, size int64) bool {
 }
 
 // countOf returns how many objects of a size the run has.
-func (c config) countOf(size int64) int {
+func (c benchFlags) countOf(size int64) int {
 	if c.count > 0 {
 		return c.count
 	}

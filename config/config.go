@@ -168,14 +168,16 @@ func (s *settings) merge() (Config, error) {
 	return s.config(c.base)
 }
 
-// With returns a copy of c with one setting more, or another value for one that it has. A value of "" takes the setting out.
-func (c Config) With(name, value string) (Config, error) {
+// With returns a copy of c with other settings: each of changes is added, or replaces what c has; a value of "" takes the setting out.
+func (c Config) With(changes map[string]string) (Config, error) {
 	s := newSettings()
 	maps.Copy(s.values, c.settings)
 	maps.Copy(s.values, c.secrets)
-	delete(s.values, name)
-	if value != "" {
-		s.add(name, value)
+	for name, value := range changes {
+		delete(s.values, name)
+		if value != "" {
+			s.add(name, value)
+		}
 	}
 	return s.config(c.base)
 }

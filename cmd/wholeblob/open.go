@@ -33,13 +33,16 @@ type target struct {
 // findStore checks a URL, and adds the secrets in the environment. Its errors name what is wrong and show no credentials.
 func findStore(raw string, environ func(string) string) (target, error) {
 	cfg, err := config.Parse(raw)
-	for _, secret := range config.Secrets(cfg.Scheme()) {
-		value := environ("WHOLEBLOB_" + strings.ToUpper(secret))
-		if err == nil && value != "" && cfg.Get(secret+"_file") == "" {
-			cfg, err = cfg.With(secret, value)
+	if err != nil {
+		return target{}, &badUsage{err}
+	}
+	secrets := make(map[string]string)
+	for _, name := range config.Secrets(cfg.Scheme()) {
+		if value := environ("WHOLEBLOB_" + strings.ToUpper(name)); value != "" && cfg.Get(name+"_file") == "" {
+			secrets[name] = value
 		}
 	}
-	if err != nil {
+	if cfg, err = cfg.With(secrets); err != nil {
 		return target{}, &badUsage{err}
 	}
 	return target{name: cfg.Target(), cfg: cfg}, nil

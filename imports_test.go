@@ -42,6 +42,8 @@ var rules = []struct {
 	{"internal/transfer", []string{"s3blob", "memblob", "fileblob", "cmd"}, nil, "imports point down"},
 	{"blob/blobtest", slices.Concat(sdks, arrow, []string{"memblob", "fileblob", "s3blob", "retry", "internal"}), nil, "a stranger's store is tested without ours"},
 	{"s3blob", slices.Concat(sdks[1:], arrow, []string{"memblob", "fileblob", "internal/fakes3", "testing"}), nil, "a store links its own SDK and never another store"},
+	{"internal/fakehttp", every, nil, "what all fakes share knows no store and no SDK"},
+	{"internal/fakehttp", []string{"testing"}, nil, "a fake can serve a demo"},
 	{"internal/fakes3", slices.Concat(sdks, arrow, []string{"blob", "s3blob", "internal/transfer", "testing"}), nil, "a fake that shares code with what it checks proves nothing"},
 	{"cmd/wholeblob", []string{"testing", "internal/realserver"}, nil, "test support stays out of the command"},
 }

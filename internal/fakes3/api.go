@@ -24,7 +24,7 @@ type Object struct {
 }
 
 // Bytes returns the content in a new slice.
-func (o *Object) Bytes() []byte { return slices.Concat(o.data...) }
+func (o *Object) Bytes() []byte { return o.data.Bytes() }
 
 // PutOptions describe an object made by PutObject. The zero value is an
 // object of type binary/octet-stream without metadata.
@@ -43,7 +43,7 @@ func (s *Server) CreateBucket(name string) bool {
 	if s.mu.buckets[name] != nil {
 		return false
 	}
-	s.mu.buckets[name] = newBucket(name, s.now())
+	s.mu.buckets[name] = newBucket(name, s.Now())
 	return true
 }
 
@@ -76,7 +76,7 @@ func (s *Server) PutObject(bucket, key string, parts [][]byte, opts *PutOptions)
 	if opts == nil {
 		opts = &PutOptions{}
 	}
-	v := &version{key: key, header: http.Header{}, meta: maps.Clone(opts.Metadata), modTime: s.now()}
+	v := &version{key: key, header: http.Header{}, meta: maps.Clone(opts.Metadata), modTime: s.Now()}
 	v.header.Set("Content-Type", opts.ContentType)
 	if opts.ContentType == "" {
 		v.header.Set("Content-Type", "binary/octet-stream")
@@ -99,7 +99,7 @@ func (s *Server) makeParts(parts [][]byte, numbers []int) []*storedPart {
 	var out []*storedPart
 	var off int64
 	for i, data := range parts {
-		p := &storedPart{number: i + 1, off: off, data: data, md5: md5Of(rope{data}, s.opts.FastETag), modTime: s.now()}
+		p := &storedPart{number: i + 1, off: off, data: data, md5: md5Of(rope{data}, s.opts.FastETag), modTime: s.Now()}
 		if numbers != nil {
 			p.number = numbers[i]
 		}

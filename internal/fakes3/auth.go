@@ -126,7 +126,7 @@ func (s *Server) credentials(a authorization, h http.Header) (Credentials, *apiE
 		if c.SessionToken != token {
 			continue
 		}
-		if !c.Expires.IsZero() && !s.now().Before(c.Expires) {
+		if !c.Expires.IsZero() && !s.Now().Before(c.Expires) {
 			return c, fail(http.StatusBadRequest, "ExpiredToken", "The provided token has expired.")
 		}
 		return c, nil
@@ -157,10 +157,10 @@ func (s *Server) checkDate(a authorization, h http.Header) (time.Time, *apiError
 	if date.Format("20060102") != a.day {
 		return date, fail(http.StatusBadRequest, "AuthorizationHeaderMalformed", "The date of the credential scope is not that of x-amz-date.")
 	}
-	if skew := s.now().Sub(date); skew > maxSkew || skew < -maxSkew {
+	if skew := s.Now().Sub(date); skew > maxSkew || skew < -maxSkew {
 		return date, fail(http.StatusForbidden, "RequestTimeTooSkewed", "The difference between the request time and the current time is too large.").
 			elem("RequestTime", date.Format(amzDate)).
-			elem("ServerTime", s.now().UTC().Format(time.RFC3339)).
+			elem("ServerTime", s.Now().UTC().Format(time.RFC3339)).
 			elem("MaxAllowedSkewMilliseconds", strconv.FormatInt(maxSkew.Milliseconds(), 10))
 	}
 	return date, nil

@@ -12,7 +12,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // body is a request body that was read and found right.
@@ -21,10 +20,6 @@ type body struct {
 	md5  []byte            // nil with FastETag, unless the client sent Content-MD5
 	sums map[string]string // algorithm -> base64, as verified
 }
-
-// readChunk is how much is read before it is hashed: it should still be in
-// the cache then.
-const readChunk = 256 << 10
 
 // digests are the hashes that one body needs.
 type digests struct {
@@ -42,14 +37,14 @@ func (d *digests) write(p []byte) {
 
 // readBody reads and verifies the whole body, in one allocation.
 func (c *call) readBody(limit int64) (*body, *apiError) {
-	if c.knobs.RefuseChecksums != 0 && c.Op != "DeleteObjects" && usesChecksums(c.r.Header) {
+	if c.knobs.RefuseChecksums != 0 && c.Op != "DeleteObjects" && usesChecksums(c.HTTP.Header) {
 		return nil, fail(c.knobs.RefuseChecksums, statusCodes[c.knobs.RefuseChecksums], "checksum headers and aws-chunked bodies are not supported")
 	}
 	size, trailers, err := c.bodySize(limit)
 	if err != nil {
 		return nil, err
 	}
-	h := c.r.Header
+	h := c.HTTP.Header
 	alg, want := announced(h)
 	if c.Op == "CompleteMultipartUpload" {
 		alg, want = "", "" // there the header is about the object
@@ -77,13 +72,13 @@ func (c *call) readBody(limit int64) (*body, *apiError) {
 // bodySize returns the number of bytes of content, and whether they come in
 // aws-chunked coding.
 func (c *call) bodySize(limit int64) (size int64, chunked bool, _ *apiError) {
-	size = c.r.ContentLength
+	size = c.HTTP.ContentLength
 	if size < 0 {
 		return 0, false, fail(http.StatusLengthRequired, "MissingContentLength", "You must provide the Content-Length HTTP header.")
 	}
-	if framed(c.r.Header) && !c.knobs.StoreFraming {
+	if framed(c.HTTP.Header) && !c.knobs.StoreFraming {
 		chunked = true
-		n, err := strconv.ParseInt(c.r.Header.Get("x-amz-decoded-content-length"), 10, 64)
+		n, err := strconv.ParseInt(c.HTTP.Header.Get("x-amz-decoded-content-length"), 10, 64)
 		if err != nil || n < 0 {
 			return 0, false, fail(http.StatusLengthRequired, "MissingContentLength", "You must provide the x-amz-decoded-content-length HTTP header.")
 		}
@@ -98,10 +93,10 @@ func (c *call) bodySize(limit int64) (size int64, chunked bool, _ *apiError) {
 
 func (c *call) digests(alg string) *digests {
 	d := &digests{alg: alg, sum: newHash(alg)}
-	if !c.s.opts.FastETag || c.r.Header.Get("Content-MD5") != "" {
+	if !c.s.opts.FastETag || c.HTTP.Header.Get("Content-MD5") != "" {
 		d.md5 = md5.New()
 	}
-	signed := len(c.r.Header.Get("x-amz-content-sha256")) == 64
+	signed := len(c.HTTP.Header.Get("x-amz-content-sha256")) == 64
 	if signed && !c.s.opts.Anonymous || c.s.opts.HashBodies && !c.s.opts.NoLog {
 		d.sha = sha256.New()
 	}
@@ -110,9 +105,9 @@ func (c *call) digests(alg string) *digests {
 
 // finishBody notes in the log what was received.
 func (c *call) finishBody(data []byte, d *digests) {
-	c.entry.BodyLen = int64(len(data))
+	c.Entry.BodyLen = int64(len(data))
 	if d.sha != nil && c.s.opts.HashBodies {
-		c.entry.BodySHA256 = hex.EncodeToString(d.sha.Sum(nil))
+		c.Entry.BodySHA256 = hex.EncodeToString(d.sha.Sum(nil))
 	}
 }
 
@@ -121,9 +116,9 @@ func (c *call) readData(size int64, chunked bool, d *digests) ([]byte, map[strin
 	var err error
 	var trailer map[string]string
 	if chunked {
-		trailer, err = readFramed(bufio.NewReaderSize(c.r.Body, 64<<10), data, func(p []byte) { c.throttle(len(p)); d.write(p) })
+		trailer, err = c.readFramed(bufio.NewReaderSize(c.HTTP.Body, 64<<10), data, d.write)
 	} else {
-		err = readPieces(c.r.Body, data, func(p []byte) { c.throttle(len(p)); d.write(p) })
+		_, err = c.ReadFull(c.HTTP.Body, data, d.write)
 	}
 	if err != nil {
 		return nil, nil, fail(http.StatusBadRequest, "IncompleteBody", "The request body terminated unexpectedly or is not what its headers say: %v", err)
@@ -131,22 +126,10 @@ func (c *call) readData(size int64, chunked bool, d *digests) ([]byte, map[strin
 	return data, trailer, nil
 }
 
-func readPieces(r io.Reader, data []byte, seen func([]byte)) error {
-	for len(data) > 0 {
-		n := min(len(data), readChunk)
-		if _, err := io.ReadFull(r, data[:n]); err != nil {
-			return err
-		}
-		seen(data[:n])
-		data = data[n:]
-	}
-	return nil
-}
-
 // readFramed reads the aws-chunked coding ("Signature calculations:
 // transferring payload in multiple chunks", unsigned form with trailer) into
 // data, which the chunks must fill exactly.
-func readFramed(r *bufio.Reader, data []byte, seen func([]byte)) (map[string]string, error) {
+func (c *call) readFramed(r *bufio.Reader, data []byte, seen func([]byte)) (map[string]string, error) {
 	for {
 		n, err := chunkSize(r)
 		if err != nil {
@@ -158,7 +141,7 @@ func readFramed(r *bufio.Reader, data []byte, seen func([]byte)) (map[string]str
 		if n > int64(len(data)) {
 			return nil, errFraming("more data than x-amz-decoded-content-length")
 		}
-		if err := readPieces(r, data[:n], seen); err != nil {
+		if _, err := c.ReadFull(r, data[:n], seen); err != nil {
 			return nil, err
 		}
 		data = data[n:]
@@ -217,7 +200,7 @@ func (c *call) verify(data []byte, d *digests, want string) (*body, *apiError) {
 	if d.md5 != nil {
 		b.md5 = d.md5.Sum(nil)
 	}
-	if v := c.r.Header.Get("Content-MD5"); v != "" {
+	if v := c.HTTP.Header.Get("Content-MD5"); v != "" {
 		raw, err := base64.StdEncoding.DecodeString(v)
 		if err != nil || len(raw) != md5.Size {
 			return nil, fail(http.StatusBadRequest, "InvalidDigest", "The Content-MD5 you specified is not valid.")
@@ -226,7 +209,7 @@ func (c *call) verify(data []byte, d *digests, want string) (*body, *apiError) {
 			return nil, fail(http.StatusBadRequest, "BadDigest", "The Content-MD5 you specified did not match what we received.")
 		}
 	}
-	if v := c.r.Header.Get("x-amz-content-sha256"); len(v) == 64 && !c.s.opts.Anonymous {
+	if v := c.HTTP.Header.Get("x-amz-content-sha256"); len(v) == 64 && !c.s.opts.Anonymous {
 		if got := hex.EncodeToString(d.sha.Sum(nil)); got != v {
 			return nil, fail(http.StatusBadRequest, "XAmzContentSHA256Mismatch", "The provided 'x-amz-content-sha256' header does not match what was computed.").
 				elem("ClientComputedContentSHA256", v).elem("S3ComputedContentSHA256", got)
@@ -240,25 +223,4 @@ func (c *call) verify(data []byte, d *digests, want string) (*body, *apiError) {
 		b.sums[d.alg] = got
 	}
 	return b, nil
-}
-
-// throttle spends the time that n bytes take at the set bandwidth.
-func (c *call) throttle(n int) {
-	if bw := c.knobs.Bandwidth; bw > 0 {
-		c.sleep(time.Duration(float64(n) / float64(bw) * float64(time.Second)))
-	}
-}
-
-// sleep returns early when the server closes or the client goes away.
-func (c *call) sleep(d time.Duration) {
-	if d <= 0 {
-		return
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-c.s.closing:
-	case <-c.r.Context().Done():
-	}
 }

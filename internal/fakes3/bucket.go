@@ -11,7 +11,7 @@ import (
 const maxDocument = 8 << 20
 
 func (c *call) createBucket() (*response, *apiError) {
-	c.drain()
+	c.Drain()
 	if n := len(c.Bucket); n < 3 || n > 63 {
 		return nil, fail(http.StatusBadRequest, "InvalidBucketName", "The specified bucket is not valid.")
 	}
@@ -20,13 +20,13 @@ func (c *call) createBucket() (*response, *apiError) {
 			"Your previous request to create the named bucket succeeded and you already own it.")
 	}
 	resp := newResponse(http.StatusOK)
-	resp.set("Location", "/"+c.Bucket)
+	resp.Set("Location", "/"+c.Bucket)
 	return resp, nil
 }
 
 func (c *call) headBucket() (*response, *apiError) {
 	resp := newResponse(http.StatusOK)
-	resp.set("x-amz-bucket-region", c.s.opts.Region)
+	resp.Set("x-amz-bucket-region", c.s.opts.Region)
 	return resp, nil
 }
 

@@ -5,16 +5,18 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/wholeblob/wholeblob/internal/fakehttp"
 )
 
 // writeCondition returns the check that PutObject, CompleteMultipartUpload,
 // CopyObject and DeleteObject make on the present version, nil for none.
 func (c *call) writeCondition() (func(cur *version) *apiError, *apiError) {
 	match, none := c.Header.Get("If-Match"), c.Header.Get("If-None-Match")
-	if c.shape.IgnoreIfMatch {
+	if c.Shape.IgnoreIfMatch {
 		match = ""
 	}
-	if c.shape.IgnoreIfNoneMatch {
+	if c.Shape.IgnoreIfNoneMatch {
 		none = ""
 	}
 	switch {
@@ -57,10 +59,10 @@ func etagMatches(list, etag string) bool {
 func (c *call) readCondition(v *version) (status int, condition string) {
 	h := c.Header
 	match, none := h.Get("If-Match"), h.Get("If-None-Match")
-	if c.shape.IgnoreIfMatch {
+	if c.Shape.IgnoreIfMatch {
 		match = ""
 	}
-	if c.shape.IgnoreIfNoneMatch {
+	if c.Shape.IgnoreIfNoneMatch {
 		none = ""
 	}
 	// Dates in headers have whole seconds.
@@ -82,32 +84,31 @@ func (c *call) readCondition(v *version) (status int, condition string) {
 	return 0, ""
 }
 
-// span is the part of an object that is sent: [off, off+n).
+// span is what is sent of an object.
 type span struct {
-	off, n  int64
-	partial bool // 206 with a Content-Range
-	part    *storedPart
+	fakehttp.Span
+	part *storedPart // if that is a part
 }
 
 // span resolves Range and partNumber.
 func (c *call) span(v *version) (span, *apiError) {
-	whole := span{n: v.size}
-	byPart := c.Query.Has("partNumber") && !c.shape.IgnorePartNumber
-	byRange := c.Range != "" && !c.shape.IgnoreRange
+	whole := span{Span: fakehttp.Span{N: v.size}}
+	byPart := c.Query.Has("partNumber") && !c.Shape.IgnorePartNumber
+	byRange := c.Range != "" && !c.Shape.IgnoreRange
 	switch {
-	case c.Query.Has("partNumber") && c.shape.RefusePartNumber != 0:
-		st := c.shape.RefusePartNumber
+	case c.Query.Has("partNumber") && c.Shape.RefusePartNumber != 0:
+		st := c.Shape.RefusePartNumber
 		return whole, fail(st, statusCodes[st], "partNumber is not supported")
 	case byPart && byRange:
 		return whole, errRequest("Cannot specify both Range header and partNumber query parameter")
 	case byPart:
 		return c.partSpan(v)
 	case byRange:
-		sp, err := parseRange(c.Range, v.size)
-		if err == nil && sp.partial {
-			sp = c.deform(sp, v.size)
+		sp, satisfiable := fakehttp.ParseRange(c.Range, v.size)
+		if !satisfiable {
+			return whole, errRange(c.Range, v.size)
 		}
-		return sp, err
+		return span{Span: c.Deform(sp, v.size)}, nil
 	}
 	return whole, nil
 }
@@ -123,11 +124,12 @@ func (c *call) partSpan(v *version) (span, *apiError) {
 		}
 		// An empty object is answered with 200: no byte range can name its
 		// content (versitygw #2074 shows AWS's 206 for the others).
-		return c.deform(span{n: v.size, partial: v.size > 0}, v.size), nil
+		return span{Span: c.Deform(fakehttp.Span{N: v.size, Partial: v.size > 0}, v.size)}, nil
 	}
 	for _, p := range v.parts {
 		if p.number == n {
-			return c.deform(span{off: p.off, n: int64(len(p.data)), partial: true, part: p}, v.size), nil
+			sp := fakehttp.Span{Off: p.off, N: int64(len(p.data)), Partial: true}
+			return span{Span: c.Deform(sp, v.size), part: p}, nil
 		}
 	}
 	return span{}, errPartNumber()
@@ -137,73 +139,16 @@ func errPartNumber() *apiError {
 	return fail(http.StatusRequestedRangeNotSatisfiable, "InvalidPartNumber", "The requested partnumber is not satisfiable")
 }
 
-// deform moves or shortens what is sent, as the shape asks.
-func (c *call) deform(sp span, total int64) span {
-	if !sp.partial {
-		return sp
-	}
-	sp.off = min(max(sp.off+c.shape.ShiftRange, 0), total)
-	sp.n = min(sp.n, total-sp.off)
-	short := c.shape.Short
-	if sp.off+sp.n == total {
-		short += c.shape.ShortLast
-	}
-	sp.n = max(sp.n-short, 0)
-	return sp
-}
-
-// parseRange understands one byte range. What is not valid syntax, or names
-// several ranges, is ignored as RFC 9110 says: the whole object is sent.
-func parseRange(value string, size int64) (span, *apiError) {
-	whole := span{n: size}
-	spec, ok := strings.CutPrefix(value, "bytes=")
-	from, to, dash := strings.Cut(strings.TrimSpace(spec), "-")
-	switch {
-	case !ok || !dash || strings.Contains(spec, ","):
-		return whole, nil
-	case from == "":
-		return suffixRange(to, size)
-	}
-	first, ok := number(from)
-	if !ok {
-		return whole, nil
-	}
-	last := size - 1
-	if to != "" {
-		l, ok := number(to)
-		if !ok || l < first {
-			return whole, nil
-		}
-		last = min(l, last)
-	}
-	if first >= size {
-		return whole, errRange(value, size)
-	}
-	return span{off: first, n: last - first + 1, partial: true}, nil
-}
-
-func number(digits string) (int64, bool) {
-	n, err := strconv.ParseUint(digits, 10, 63) // unlike ParseInt it takes no sign
-	return int64(n), err == nil
-}
-
-func suffixRange(count string, size int64) (span, *apiError) {
-	n, ok := number(count)
-	switch {
-	case !ok:
-		return span{n: size}, nil
-	case n == 0:
-		return span{}, errRange("bytes=-0", size)
-	case size == 0:
-		// AWS answers 200 here, not 416 (apache/arrow-rs-object-store #846).
-		return span{}, nil
-	}
-	n = min(n, size)
-	return span{off: size - n, n: n, partial: true}, nil
-}
-
 func errRange(asked string, size int64) *apiError {
 	return fail(http.StatusRequestedRangeNotSatisfiable, "InvalidRange", "The requested range is not satisfiable").
 		elem("RangeRequested", asked).elem("ActualObjectSize", strconv.FormatInt(size, 10)).
 		with("Content-Range", "bytes */"+strconv.FormatInt(size, 10))
+}
+
+// quoted puts quotes around an ETag given without.
+func quoted(etag string) string {
+	if strings.HasPrefix(etag, `"`) || strings.HasPrefix(etag, "W/") {
+		return etag
+	}
+	return `"` + etag + `"`
 }

@@ -24,26 +24,12 @@
 //   - Signatures (AWS Signature Version 4, header form) are checked over the
 //     path exactly as it was sent. Presigned URLs and chunk signatures
 //     (STREAMING-AWS4-...) are not supported and are refused.
-//   - [Server.Close] releases what is held, ends every connection and returns
-//     when no goroutine of the server is left.
 //
-// # Transports
+// Listening, connections, the log and faults are those of package fakehttp,
+// which names the steps of a request and what a fault does at each. Faults
+// see authentic requests only: one that fails the signature check is refused
+// before and is not counted by Nth.
 //
-// By default the server listens on a loopback TCP port, over TLS when
-// Options.TLS is set. With Options.InMemory connections are net.Pipes and no
-// socket is opened; such a server can live in a testing/synctest bubble. In
-// every mode [Server.Client] and [Server.Transport] reach the server whatever
-// host a URL names, which is how virtual-hosted buckets are addressed.
-//
-// # Faults
-//
-// A request goes through these steps; a fault acts at each in turn:
-//
-//	arrive, log  ->  latency  ->  signature  ->  match faults
-//	  ->  Before (end the connection)  ->  Delay, HoldBefore  ->  Reply without Commit
-//	  ->  handle (commit)  ->  Then  ->  HoldAfter  ->  After (lost reply)
-//	  ->  Reply with Commit  ->  deform headers and body  ->  Cut
-//
-// Faults see authentic requests only: one that fails the signature check is
-// refused before and is not counted by Nth.
+// Server.Client and Server.Transport reach the server whatever host a URL
+// names, which is how virtual-hosted buckets are addressed.
 package fakes3

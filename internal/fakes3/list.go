@@ -119,7 +119,7 @@ func (c *call) listObjects() (*response, *apiError) {
 	if page.Here = page.Asked; page.Here == "" {
 		page.Here = token("k", after)
 	}
-	c.shape.page(page)
+	c.EditPage(page)
 	return docResponse(c.listDocument(q, page, found)), nil
 }
 

@@ -40,7 +40,7 @@ func (c *call) createUpload() (*response, *apiError) {
 	if err != nil {
 		return nil, err
 	}
-	u := &upload{id: c.s.unique("u"), key: c.Key, initiated: c.s.now(), proto: v}
+	u := &upload{id: c.s.unique("u"), key: c.Key, initiated: c.s.Now(), proto: v}
 	u.alg = requested(c.Header)
 	if u.kind = strings.ToUpper(c.Header.Get("x-amz-checksum-type")); u.kind == "" {
 		u.kind = "COMPOSITE"
@@ -62,8 +62,8 @@ func (c *call) createUpload() (*response, *apiError) {
 	d.text("UploadId", u.id)
 	resp := docResponse(d)
 	if u.alg != "" {
-		resp.set("x-amz-checksum-algorithm", strings.ToUpper(u.alg))
-		resp.set("x-amz-checksum-type", u.kind)
+		resp.Set("x-amz-checksum-algorithm", strings.ToUpper(u.alg))
+		resp.Set("x-amz-checksum-type", u.kind)
 	}
 	return resp, nil
 }
@@ -92,7 +92,7 @@ func (c *call) uploadPart() (*response, *apiError) {
 	if err != nil {
 		return nil, err
 	}
-	p := &storedPart{number: n, data: b.data, md5: b.md5, etag: c.s.etagOf(b.md5), sums: b.sums, modTime: c.s.now()}
+	p := &storedPart{number: n, data: b.data, md5: b.md5, etag: c.s.etagOf(b.md5), sums: b.sums, modTime: c.s.Now()}
 	if u.alg != "" && p.sums[u.alg] == "" {
 		if len(p.sums) > 0 {
 			return nil, errRequest("Checksum Type mismatch occurred, expected checksum Type: %s", u.alg)
@@ -107,9 +107,9 @@ func (c *call) uploadPart() (*response, *apiError) {
 	u.mu.parts[n] = p
 	u.mu.Unlock()
 	resp := newResponse(http.StatusOK)
-	resp.set("ETag", c.shape.etag(p.etag))
+	resp.Set("ETag", c.ETagOf(p.etag))
 	for alg, v := range p.sums {
-		resp.set(checksumHeader(alg), v)
+		resp.Set(checksumHeader(alg), v)
 	}
 	return resp, nil
 }
@@ -201,7 +201,7 @@ func (c *call) completed(v *version) *response {
 	d.text("Location", "http://"+c.Host+"/"+c.Bucket+"/"+uriEncode(v.key))
 	d.text("Bucket", c.Bucket)
 	d.text("Key", v.key)
-	d.text("ETag", c.shape.etag(v.etag))
+	d.text("ETag", c.ETagOf(v.etag))
 	for alg, sum := range v.sums {
 		d.text(checksumElement(alg), sum)
 	}
@@ -266,7 +266,7 @@ func (c *call) checkSizes(parts []*storedPart) *apiError {
 // assemble makes the object of the parts, whose bytes it shares.
 func (c *call) assemble(u *upload, parts []*storedPart) (*version, *apiError) {
 	v := *u.proto
-	v.modTime = c.s.now()
+	v.modTime = c.s.Now()
 	var data rope
 	var off int64
 	for _, p := range parts {

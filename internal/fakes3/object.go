@@ -1,7 +1,6 @@
 package fakes3
 
 import (
-	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -21,7 +20,7 @@ const maxMetadata = 2 << 10
 
 // described returns a new version with what the request's headers say of it.
 func (c *call) described() (*version, *apiError) {
-	v := &version{key: c.Key, header: http.Header{}, meta: map[string]string{}, modTime: c.s.now()}
+	v := &version{key: c.Key, header: http.Header{}, meta: map[string]string{}, modTime: c.s.Now()}
 	for _, name := range storedHeaders {
 		value := c.Header.Get(name)
 		if name == "Content-Encoding" && !c.knobs.StoreFraming {
@@ -54,7 +53,7 @@ func (c *call) described() (*version, *apiError) {
 
 // fill gives v its content.
 func (v *version) fill(data rope) {
-	v.data, v.size = data, data.size()
+	v.data, v.size = data, data.Size()
 	v.crc64 = sync.OnceValue(func() string { return ropeSum("crc64nvme", data) })
 }
 
@@ -78,7 +77,7 @@ func (c *call) putObject() (*response, *apiError) {
 		return nil, err
 	}
 	resp := newResponse(http.StatusOK)
-	resp.set("ETag", c.shape.etag(v.etag))
+	resp.Set("ETag", c.ETagOf(v.etag))
 	c.setVersion(resp, v)
 	setSums(resp, v.sums, v.sumType)
 	return resp, nil
@@ -87,16 +86,16 @@ func (c *call) putObject() (*response, *apiError) {
 // setVersion names the version where the bucket has versions.
 func (c *call) setVersion(resp *response, v *version) {
 	if c.b.versioned() {
-		resp.set("x-amz-version-id", v.id)
+		resp.Set("x-amz-version-id", v.id)
 	}
 }
 
 func setSums(resp *response, sums map[string]string, kind string) {
 	for alg, v := range sums {
-		resp.set(checksumHeader(alg), v)
+		resp.Set(checksumHeader(alg), v)
 	}
 	if len(sums) > 0 {
-		resp.set("x-amz-checksum-type", kind)
+		resp.Set("x-amz-checksum-type", kind)
 	}
 }
 
@@ -119,9 +118,9 @@ func (c *call) getObject() (*response, *apiError) {
 	}
 	resp := newResponse(http.StatusOK)
 	c.describe(resp, v)
-	resp.length = sp.n
+	resp.Length = sp.N
 	if c.Method != http.MethodHead {
-		resp.body = v.data.slice(sp.off, sp.n)
+		resp.Body = v.data.Slice(sp.Off, sp.N)
 	}
 	c.describeSpan(resp, v, sp)
 	return resp, nil
@@ -150,45 +149,38 @@ func (c *call) lookup() (*version, *apiError) {
 
 func (c *call) describe(resp *response, v *version) {
 	for name, values := range v.header {
-		resp.header[name] = values
+		resp.Header[name] = values
 	}
 	for k, value := range v.meta {
-		resp.header.Set(metaPrefix+k, value)
+		resp.Header.Set(metaPrefix+k, value)
 	}
 	for _, p := range [][2]string{
 		{"response-content-type", "Content-Type"}, {"response-content-encoding", "Content-Encoding"},
 		{"response-cache-control", "Cache-Control"}, {"response-content-disposition", "Content-Disposition"},
 	} {
-		resp.set(p[1], c.Query.Get(p[0]))
+		resp.Set(p[1], c.Query.Get(p[0]))
 	}
-	resp.set("ETag", c.shape.etag(v.etag))
-	resp.set("Last-Modified", v.modTime.UTC().Format(http.TimeFormat))
-	resp.set("Accept-Ranges", "bytes")
+	resp.Set("ETag", c.ETagOf(v.etag))
+	resp.Set("Last-Modified", v.modTime.UTC().Format(http.TimeFormat))
+	resp.Set("Accept-Ranges", "bytes")
 	c.setVersion(resp, v)
 }
 
 func (c *call) describeSpan(resp *response, v *version, sp span) {
-	if sp.partial {
-		resp.status = http.StatusPartialContent
-		value := fmt.Sprintf("bytes %d-%d/%d", sp.off, sp.off+sp.n-1, v.size)
-		if sp.n == 0 {
-			value = "" // no Content-Range can name an empty piece
-		}
-		if c.shape.ContentRange != nil {
-			value = c.shape.ContentRange(sp.off, sp.off+sp.n-1, v.size)
-		}
-		resp.set("Content-Range", value)
+	if sp.Partial {
+		resp.Status = http.StatusPartialContent
+		resp.Set("Content-Range", c.RangeHeader(sp.Span, v.size))
 	}
-	if sp.part != nil && !c.shape.NoPartsCount {
-		resp.set("x-amz-mp-parts-count", itoa(len(v.parts)))
+	if sp.part != nil && !c.Shape.NoPartsCount {
+		resp.Set("x-amz-mp-parts-count", itoa(len(v.parts)))
 	}
 	if !strings.EqualFold(c.Header.Get("x-amz-checksum-mode"), "ENABLED") {
 		return
 	}
 	switch {
-	case sp.n == v.size && len(v.sums) > 0:
+	case sp.N == v.size && len(v.sums) > 0:
 		setSums(resp, v.sums, v.sumType)
-	case sp.n == v.size && v.parts == nil:
+	case sp.N == v.size && v.parts == nil:
 		setSums(resp, map[string]string{"crc64nvme": v.crc64()}, "FULL_OBJECT")
 	case sp.part != nil:
 		setSums(resp, sp.part.sums, v.sumType)
@@ -206,9 +198,9 @@ func (c *call) deleteObject() (*response, *apiError) {
 	}
 	resp := newResponse(http.StatusNoContent)
 	if v := firstOf(marker, gone); v != nil && c.b.versioned() {
-		resp.set("x-amz-version-id", v.id)
+		resp.Set("x-amz-version-id", v.id)
 		if v.marker {
-			resp.set("x-amz-delete-marker", "true")
+			resp.Set("x-amz-delete-marker", "true")
 		}
 	}
 	return resp, nil
@@ -254,7 +246,7 @@ func (c *call) copyObject() (*response, *apiError) {
 	}
 	d := newDoc("CopyObjectResult")
 	d.time("LastModified", v.modTime)
-	d.text("ETag", c.shape.etag(v.etag))
+	d.text("ETag", c.ETagOf(v.etag))
 	resp := docResponse(d)
 	c.setVersion(resp, v)
 	return resp, nil

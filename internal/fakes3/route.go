@@ -7,55 +7,60 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
-)
 
-// call is one request being served.
-type call struct {
-	*Request
-	s     *Server
-	r     *http.Request
-	knobs *Knobs
-	shape Shape   // of the server and of the faults that hit this request
-	entry *Entry  // this goroutine's own; record copies it to
-	shown *Entry  // the one in the log, nil with NoLog
-	b     *bucket // set for every operation on a bucket that exists
-}
+	"github.com/wholeblob/wholeblob/internal/fakehttp"
+)
 
 // parse names the operation and takes the address apart. The key is decoded
 // once from the path on the wire, so "+" stays a plus.
-func (s *Server) parse(r *http.Request, k *Knobs) (*Request, *apiError) {
-	path, query, _ := strings.Cut(r.RequestURI, "?")
-	req := &Request{
-		Op: "Unknown", Method: r.Method, Host: r.Host, RawPath: path, RawQuery: query,
-		Header: r.Header, Range: r.Header.Get("Range"), ContentLength: r.ContentLength,
-	}
-	// ParseQuery returns what it could parse beside the error.
-	req.Query, _ = url.ParseQuery(query)
-	req.PartNumber, _ = strconv.Atoi(req.Query.Get("partNumber"))
-	req.UploadID = req.Query.Get("uploadId")
+func (c *call) parse() *apiError {
+	c.PartNumber, _ = strconv.Atoi(c.Query.Get("partNumber"))
+	c.UploadID = c.Query.Get("uploadId")
+	c.Notes = notes(c.Query)
 
-	rest := strings.TrimPrefix(path, "/")
-	bucketName, rawKey := s.hostBucket(r.Host), rest
+	rest := strings.TrimPrefix(c.RawPath, "/")
+	bucketName, rawKey := c.s.hostBucket(c.Host), rest
 	if bucketName == "" {
 		bucketName, rawKey, _ = strings.Cut(rest, "/")
 	}
 	key, err := url.PathUnescape(rawKey)
 	if err != nil {
-		return req, fail(http.StatusBadRequest, "InvalidURI", "Couldn't parse the specified URI.")
+		return fail(http.StatusBadRequest, "InvalidURI", "Couldn't parse the specified URI.")
 	}
-	if k.FoldSlashes {
+	if c.knobs.FoldSlashes {
 		key = foldSlashes(key)
 	}
-	req.Bucket, req.Key = bucketName, key
-	req.Op = operation(r, req)
+	c.Bucket, c.Key = bucketName, key
+	c.Op = operation(c.HTTP, c.Request)
+	c.Content = c.Op == "PutObject" || c.Op == "UploadPart"
 	if len(key) > 1024 {
-		return req, fail(http.StatusBadRequest, "KeyTooLongError", "Your key is too long").
+		return fail(http.StatusBadRequest, "KeyTooLongError", "Your key is too long").
 			elem("Size", strconv.Itoa(len(key))).elem("MaxSizeAllowed", "1024")
 	}
 	if !utf8.ValidString(key) {
-		return req, fail(http.StatusBadRequest, "InvalidURI", "Couldn't parse the specified URI.")
+		return fail(http.StatusBadRequest, "InvalidURI", "Couldn't parse the specified URI.")
 	}
-	return req, nil
+	return nil
+}
+
+// notes are what the log says of the query; values that differ from run to run are named only.
+func notes(q url.Values) []string {
+	var out []string
+	if q.Get("versionId") != "" {
+		out = append(out, "versionId")
+	}
+	for _, name := range []string{"prefix", "delimiter", "start-after", "key-marker"} {
+		if v := q.Get(name); v != "" {
+			out = append(out, name+"="+fakehttp.QuoteKey(v))
+		}
+	}
+	if q.Get("continuation-token") != "" {
+		out = append(out, "token")
+	}
+	if v := q.Get("max-keys"); v != "" {
+		out = append(out, "max-keys="+v)
+	}
+	return out
 }
 
 // hostBucket is the bucket that a virtual-hosted address names, or "".
@@ -219,18 +224,4 @@ func handler(op string) func(*call) (*response, *apiError) {
 		return (*call).putVersioning
 	}
 	return nil
-}
-
-// handle runs the operation, once its bucket is known to exist.
-func (c *call) handle() (*response, *apiError) {
-	h := handler(c.Op)
-	if h == nil {
-		return nil, errNotImplemented(c.Op + " " + c.Method + " ?" + c.RawQuery)
-	}
-	if c.Op != "ListBuckets" && c.Op != "CreateBucket" {
-		if c.b = c.s.bucket(c.Bucket); c.b == nil {
-			return nil, errNoSuchBucket(c.Bucket)
-		}
-	}
-	return h(c)
 }

@@ -9,40 +9,14 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/wholeblob/wholeblob/internal/fakehttp"
 )
 
 func itoa(n int) string     { return strconv.Itoa(n) }
 func itoa64(n int64) string { return strconv.FormatInt(n, 10) }
 
-// rope is content in pieces, so that a multipart object is its parts' bytes
-// without a copy. Its bytes never change.
-type rope [][]byte
-
-func (r rope) size() (n int64) {
-	for _, b := range r {
-		n += int64(len(b))
-	}
-	return n
-}
-
-// slice returns the n bytes from off on, which must exist.
-func (r rope) slice(off, n int64) rope {
-	var out rope
-	for _, b := range r {
-		if n == 0 {
-			break
-		}
-		if off >= int64(len(b)) {
-			off -= int64(len(b))
-			continue
-		}
-		piece := b[off:min(int64(len(b)), off+n)]
-		out = append(out, piece)
-		n -= int64(len(piece))
-		off = 0
-	}
-	return out
-}
+type rope = fakehttp.Rope
 
 // storedPart is one part of an object or of an upload. Immutable.
 type storedPart struct {

@@ -47,7 +47,7 @@ func (c *call) listParts() (*response, *apiError) {
 		}
 		d.end()
 	}
-	c.shape.page(&page)
+	c.EditPage(&page)
 	d.flag("IsTruncated", page.Truncated)
 	d.some("NextPartNumberMarker", page.Token)
 	return docResponse(d), nil
@@ -113,7 +113,7 @@ func (c *call) listUploads() (*response, *apiError) {
 		d.time("Initiated", u.initiated)
 		d.end()
 	}
-	c.shape.page(&page)
+	c.EditPage(&page)
 	q.prefixes(d, page.Prefixes)
 	d.flag("IsTruncated", page.Truncated)
 	if page.Truncated {

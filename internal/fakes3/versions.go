@@ -29,7 +29,7 @@ func (b *bucket) delete(s *Server, key, id string, check func(*version) *apiErro
 	case b.mu.versioning == "":
 		return b.remove(key, nullVersion), nil, nil
 	}
-	marker = &version{key: key, marker: true, modTime: s.now()}
+	marker = &version{key: key, marker: true, modTime: s.Now()}
 	b.put(s, marker)
 	return nil, marker, nil
 }
@@ -50,7 +50,7 @@ func (c *call) deleteObjects() (*response, *apiError) {
 	if err := parseXML(b.data, &req); err != nil {
 		return nil, err
 	}
-	c.entry.Keys = len(req.Objects)
+	c.Entry.Keys = len(req.Objects)
 	if len(req.Objects) == 0 || len(req.Objects) > 1000 {
 		return nil, errMalformedXML()
 	}
@@ -73,15 +73,15 @@ func (c *call) deleteOne(d *xmlDoc, key, id, etag string, quiet bool) {
 		d.text("Message", msg)
 		d.end()
 	}
-	if c.shape.DeleteError != nil {
-		if code := c.shape.DeleteError(key); code != "" {
+	if c.Shape.DeleteError != nil {
+		if code := c.Shape.DeleteError(key); code != "" {
 			failed(code, "scripted answer")
 			return
 		}
 	}
 	gone, marker, err := c.b.delete(c.s, key, id, func(cur *version) *apiError {
 		switch {
-		case etag == "" || c.shape.IgnoreIfMatch:
+		case etag == "" || c.Shape.IgnoreIfMatch:
 			return nil
 		case cur == nil:
 			return errNoSuchKey(key)
@@ -135,7 +135,7 @@ func (c *call) listVersions() (*response, *apiError) {
 		w.page.Token, w.nextID = "", ""
 	}
 	w.page.Asked, w.page.Here = w.after, w.after
-	c.shape.page(&w.page)
+	c.EditPage(&w.page)
 	q.prefixes(d, w.page.Prefixes)
 	d.flag("IsTruncated", w.page.Truncated)
 	d.some("NextKeyMarker", q.enc(w.page.Token))

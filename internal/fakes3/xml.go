@@ -115,9 +115,6 @@ func ErrorXML(code, message string) string {
 	return string(errorDoc(&apiError{code: code, msg: message}, "", "0000000000000000"))
 }
 
-// HTMLPage is what a proxy in the way answers.
-const HTMLPage = "<html><head><title>502 Bad Gateway</title></head><body><center><h1>502 Bad Gateway</h1></center></body></html>\n"
-
 type xmlDelete struct {
 	Quiet   bool
 	Objects []struct {

@@ -1,4 +1,4 @@
-package fakes3
+package fakehttp
 
 import (
 	"bufio"
@@ -17,68 +17,70 @@ import (
 const writeChunk = 1 << 20
 
 // send writes the answer, deformed as asked.
-func (c *call) send(w http.ResponseWriter, resp *response, id string, p plan) {
-	resp.header.Set("x-amz-request-id", id)
-	resp.header.Set("x-amz-id-2", "fakes3-"+id)
-	resp.header.Set("Server", "AmazonS3")
-	resp.header.Set("Date", c.s.now().UTC().Format(http.TimeFormat))
-	c.entry.Status = resp.status
-	c.gzip(resp)
+func (c *Call) send(w http.ResponseWriter, a *Answer, p plan) {
+	c.x.Finish(a)
+	if c.Method == http.MethodHead {
+		a.Body = nil
+	} else {
+		a.Length = a.Body.Size()
+	}
+	c.gzip(a)
+	c.Entry.Status = a.Status
 	if c.Method != http.MethodHead {
-		c.entry.Sent = resp.body.size() // corrected below if it turns out less
+		c.Entry.Sent = a.Body.Size() // corrected below if it turns out less
 	}
 	c.record()
-	if p.cut != nil || c.shape.LengthOff != 0 || c.shape.Length == CloseDelimited {
-		c.sendRaw(w, resp, p)
+	if p.cut != nil || c.LengthOff != 0 || c.Shape.Length == CloseDelimited {
+		c.sendRaw(w, a, p)
 		return
 	}
 	h := w.Header()
-	for name, v := range resp.header {
+	for name, v := range a.Header {
 		h[name] = v
 	}
-	if !c.chunked() && bodyAllowed(resp.status) {
-		h.Set("Content-Length", strconv.FormatInt(resp.length, 10))
+	if !c.chunked() && bodyAllowed(a.Status) {
+		h.Set("Content-Length", strconv.FormatInt(a.Length, 10))
 	}
-	w.WriteHeader(resp.status)
+	w.WriteHeader(a.Status)
 	if c.chunked() {
 		// Else net/http measures a small body and announces its length.
 		_ = http.NewResponseController(w).Flush() // a client that has gone is noticed by the next write
 	}
-	c.sendBody(w, resp)
+	c.sendBody(w, a)
 }
 
 func bodyAllowed(status int) bool {
 	return status != http.StatusNoContent && status != http.StatusNotModified
 }
 
-func (c *call) sendBody(w http.ResponseWriter, resp *response) {
+func (c *Call) sendBody(w http.ResponseWriter, a *Answer) {
 	if c.Method == http.MethodHead {
 		return
 	}
 	rc := http.NewResponseController(w)
-	for range c.shape.Spaces {
+	for range c.Shape.Spaces {
 		if _, err := io.WriteString(w, " "); err != nil || rc.Flush() != nil {
 			return
 		}
 	}
-	c.entry.Sent = 0
-	for _, b := range resp.body {
+	c.Entry.Sent = 0
+	for _, b := range a.Body {
 		n, err := c.writeAll(w, b)
-		c.entry.Sent += n
+		c.Entry.Sent += n
 		if err != nil {
 			return // the client has gone
 		}
 	}
 }
 
-func (c *call) writeAll(w io.Writer, b []byte) (sent int64, err error) {
+func (c *Call) writeAll(w io.Writer, b []byte) (sent int64, err error) {
 	size := writeChunk
-	if c.knobs.Bandwidth > 0 {
+	if c.Bandwidth > 0 {
 		size = 64 << 10
 	}
 	for len(b) > 0 {
 		n := min(len(b), size)
-		c.throttle(n)
+		c.Throttle(n)
 		m, err := w.Write(b[:n])
 		sent += int64(m)
 		if err != nil {
@@ -91,43 +93,43 @@ func (c *call) writeAll(w io.Writer, b []byte) (sent int64, err error) {
 
 // gzip compresses whole bodies as a proxy in the way does: the length is no
 // longer known beforehand.
-func (c *call) gzip(resp *response) {
-	if !c.shape.Gzip || resp.status != http.StatusOK || resp.length == 0 ||
-		resp.header.Get("Content-Encoding") != "" || !hasToken(c.Header.Get("Accept-Encoding"), "gzip") {
+func (c *Call) gzip(a *Answer) {
+	if !c.Shape.Gzip || a.Status != http.StatusOK || a.Length == 0 ||
+		a.Header.Get("Content-Encoding") != "" || !hasToken(c.Header.Get("Accept-Encoding"), "gzip") {
 		return
 	}
 	var buf bytes.Buffer
 	z := gzip.NewWriter(&buf)
-	for _, b := range resp.body {
+	for _, b := range a.Body {
 		_, _ = z.Write(b) // a bytes.Buffer does not fail
 	}
 	_ = z.Close()
-	resp.header.Set("Content-Encoding", "gzip")
-	resp.body = rope{buf.Bytes()}
-	if c.shape.Length == Announced {
-		c.shape.Length = Chunked
+	a.Header.Set("Content-Encoding", "gzip")
+	a.Body = Rope{buf.Bytes()}
+	if c.Shape.Length == Announced {
+		c.Shape.Length = Chunked
 	}
 }
 
 // sendRaw writes the answer by hand: net/http would not send a length that is
 // wrong or a body that ends early, and closes at moments of its own.
-func (c *call) sendRaw(w http.ResponseWriter, resp *response, p plan) {
+func (c *Call) sendRaw(w http.ResponseWriter, a *Answer, p plan) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		panic(http.ErrAbortHandler)
 	}
 	how := Close
-	limit := resp.body.size()
+	limit := a.Body.Size()
 	if p.cut != nil {
 		limit = min(limit, p.cut.At)
 		over(&how, p.cut.How)
-		c.entry.Cut, c.entry.Sent = true, limit
+		c.Entry.Cut, c.Entry.Sent = true, limit
 		c.record()
 	}
 	out := bufio.NewWriterSize(conn, 64<<10)
-	c.rawHead(out, resp)
+	c.rawHead(out, a)
 	if c.Method != http.MethodHead {
-		c.rawBody(out, resp.body.slice(0, limit), p.cut == nil)
+		c.rawBody(out, a.Body.Slice(0, limit), p.cut == nil)
 	}
 	if out.Flush() == nil && how == Silence {
 		c.silence(conn, p.hit)
@@ -135,33 +137,33 @@ func (c *call) sendRaw(w http.ResponseWriter, resp *response, p plan) {
 	c.finish(conn, how)
 }
 
-func (c *call) rawHead(out *bufio.Writer, resp *response) {
+func (c *Call) rawHead(out *bufio.Writer, a *Answer) {
 	proto := "HTTP/1.1"
-	if c.shape.Length == CloseDelimited {
+	if c.Shape.Length == CloseDelimited {
 		proto = "HTTP/1.0"
 	}
-	_, _ = fmt.Fprintf(out, "%s %d %s\r\n", proto, resp.status, http.StatusText(resp.status)) // as all errors here, kept for Flush
+	_, _ = fmt.Fprintf(out, "%s %d %s\r\n", proto, a.Status, http.StatusText(a.Status)) // as all errors here, kept for Flush
 	switch {
-	case !bodyAllowed(resp.status):
+	case !bodyAllowed(a.Status):
 	case c.chunked():
-		resp.header.Set("Transfer-Encoding", "chunked")
-	case c.shape.Length == Announced:
-		resp.header.Set("Content-Length", strconv.FormatInt(resp.length+c.shape.LengthOff, 10))
+		a.Header.Set("Transfer-Encoding", "chunked")
+	case c.Shape.Length == Announced:
+		a.Header.Set("Content-Length", strconv.FormatInt(a.Length+c.Shape.LengthOff, 10))
 	}
-	resp.header.Set("Connection", "close")
-	_ = resp.header.Write(out)
+	a.Header.Set("Connection", "close")
+	_ = a.Header.Write(out)
 	_, _ = out.WriteString("\r\n")
 }
 
 // chunked is whether an answer with a body is sent in the chunked coding.
-func (c *call) chunked() bool {
-	return c.shape.Length == Chunked || c.shape.Length == Announced && c.shape.Spaces > 0
+func (c *Call) chunked() bool {
+	return c.Shape.Length == Chunked || c.Shape.Length == Announced && c.Shape.Spaces > 0
 }
 
-func (c *call) rawBody(out *bufio.Writer, body rope, whole bool) {
+func (c *Call) rawBody(out *bufio.Writer, body Rope, whole bool) {
 	chunked := c.chunked()
-	if c.shape.Spaces > 0 {
-		body = append(rope{bytes.Repeat([]byte(" "), c.shape.Spaces)}, body...)
+	if c.Shape.Spaces > 0 {
+		body = append(Rope{bytes.Repeat([]byte(" "), c.Shape.Spaces)}, body...)
 	}
 	for _, b := range body {
 		if chunked && len(b) > 0 {
@@ -179,7 +181,7 @@ func (c *call) rawBody(out *bufio.Writer, body rope, whole bool) {
 
 // silence waits on a hijacked connection until it is released or the client
 // ends it.
-func (c *call) silence(conn net.Conn, by []*Injected) {
+func (c *Call) silence(conn net.Conn, by []*Injected) {
 	gone := make(chan struct{})
 	go func() {
 		defer close(gone)
@@ -197,7 +199,7 @@ func (c *call) silence(conn net.Conn, by []*Injected) {
 }
 
 // finish ends a hijacked connection.
-func (c *call) finish(conn net.Conn, how Ending) {
+func (c *Call) finish(conn net.Conn, how Ending) {
 	if how == Reset {
 		reset(conn)
 	} else {
@@ -206,10 +208,11 @@ func (c *call) finish(conn net.Conn, how Ending) {
 	c.s.conns.forget(conn)
 }
 
-// quoted puts quotes around an ETag given without.
-func quoted(etag string) string {
-	if strings.HasPrefix(etag, `"`) || strings.HasPrefix(etag, "W/") {
-		return etag
+func hasToken(list, token string) bool {
+	for t := range strings.SplitSeq(list, ",") {
+		if strings.EqualFold(strings.TrimSpace(t), token) {
+			return true
+		}
 	}
-	return `"` + etag + `"`
+	return false
 }

@@ -1,4 +1,4 @@
-package fakes3
+package fakehttp
 
 import (
 	"fmt"
@@ -27,7 +27,7 @@ type Entry struct {
 	Sent int64
 	// Cut says that the connection was ended on purpose.
 	Cut bool
-	// Keys is the number of keys of a DeleteObjects.
+	// Keys is the number of keys of a request that names several.
 	Keys int
 }
 
@@ -115,7 +115,7 @@ func (e Entry) String() string {
 	var b strings.Builder
 	b.WriteString(e.Op)
 	if e.Key != "" {
-		b.WriteString(" " + quoteKey(e.Key))
+		b.WriteString(" " + QuoteKey(e.Key))
 	}
 	for _, f := range e.details() {
 		b.WriteString(" " + f)
@@ -132,7 +132,8 @@ func (e Entry) String() string {
 	return b.String()
 }
 
-func quoteKey(k string) string {
+// QuoteKey returns a key as the log shows it.
+func QuoteKey(k string) string {
 	if strings.ContainsFunc(k, func(r rune) bool { return r <= ' ' || r == 0x7f || r == '"' }) {
 		return fmt.Sprintf("%q", k)
 	}
@@ -146,17 +147,11 @@ func (e *Entry) details() []string {
 			out = append(out, fmt.Sprintf(format, args...))
 		}
 	}
-	q := e.Query
 	add(e.PartNumber != 0, "partNumber=%d", e.PartNumber)
 	add(e.Range != "", "%s", e.Range)
-	add(q.Get("versionId") != "", "versionId")
-	for _, name := range []string{"prefix", "delimiter", "start-after", "key-marker"} {
-		add(q.Get(name) != "", "%s=%s", name, quoteKey(q.Get(name)))
-	}
-	add(q.Get("continuation-token") != "", "token")
-	add(q.Get("max-keys") != "", "max-keys=%s", q.Get("max-keys"))
+	out = append(out, e.Notes...)
 	add(e.Keys > 0, "%d keys", e.Keys)
-	add(hasBody[e.Op], "%dB", e.BodyLen)
+	add(e.Content, "%dB", e.BodyLen)
 	for _, name := range []string{"If-Match", "If-None-Match"} {
 		if v := e.Header.Get(name); v == "*" {
 			out = append(out, name+"=*")
@@ -170,23 +165,29 @@ func (e *Entry) details() []string {
 	return out
 }
 
-// hasBody are the operations whose body length is worth a word.
-var hasBody = map[string]bool{"PutObject": true, "UploadPart": true}
-
-// Request is what is known of a request when it arrives. It is read-only.
+// Request is what is known of a request when it arrives. It is read-only from then on. The protocol sets Op and the
+// fields from Bucket on.
 type Request struct {
-	// Op is the name in the S3 API, such as "PutObject".
+	// Op is the name in the service's API, such as "PutObject".
 	Op     string
 	Method string
 	// Host, RawPath and RawQuery are as they were sent.
 	Host, RawPath, RawQuery string
-	Bucket, Key             string
 	Query                   url.Values
 	Header                  http.Header
-	// Range is the Range header; PartNumber is 0 without one.
-	Range      string
-	PartNumber int
-	UploadID   string
+	// Range is the Range header.
+	Range string
 	// ContentLength is the announced length of the body, -1 when unknown.
 	ContentLength int64
+
+	// Bucket is the bucket or container, Key the object's full name.
+	Bucket, Key string
+	// PartNumber is that of a part, from 1. Zero: none.
+	PartNumber int
+	// UploadID names an upload in parts.
+	UploadID string
+	// Notes are further words for the text form of the log; they must be the same in every run.
+	Notes []string
+	// Content is set if the body is content of an object: then the log tells its length.
+	Content bool
 }

@@ -12,13 +12,22 @@ import (
 )
 
 func TestServerDiesWithAKilledTestProcess(t *testing.T) {
-	VersityGW(t) // skips where there is none
+	for name, s := range servers {
+		t.Run(name, func(t *testing.T) {
+			s.shared(t) // skips where there is none
+			diesWithAKilledTestProcess(t, name)
+		})
+	}
+}
+
+func diesWithAKilledTestProcess(t *testing.T, server string) {
+	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	parent := exec.CommandContext(t.Context(), exe)
-	parent.Env = append(os.Environ(), roleVar+"=own", "TMPDIR="+t.TempDir())
+	parent.Env = append(os.Environ(), roleVar+"=own", "SERVER="+server, "TMPDIR="+t.TempDir())
 	stdin, err := parent.StdinPipe() // open until the end, so that it waits
 	if err != nil {
 		t.Fatal(err)

@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 		signal.Notify(interrupted, os.Interrupt)
 		<-interrupted
 	case "own": // a test process that starts a server and waits to be killed
-		s, err := OpenVersityGW(context.Background())
+		s, err := servers[os.Getenv("SERVER")].open(context.Background())
 		if err != nil {
 			fmt.Println(err)
 			os.Exit(1)

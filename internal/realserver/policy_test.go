@@ -3,6 +3,7 @@ package realserver
 import (
 	"errors"
 	"fmt"
+	"os/exec"
 	"strings"
 	"testing"
 )
@@ -35,12 +36,12 @@ func verdictOf(t *testing.T, ci string, err error) (v *verdict) {
 }
 
 func TestMissingServerSkipsLoudlyAndFailsInCI(t *testing.T) {
-	missing := &MissingError{Server: "example", Err: errors.New("no network")}
+	missing := &MissingError{Server: "example", Needs: "patience", Err: errors.New("no network")}
 	v := verdictOf(t, "", missing)
 	if !strings.HasPrefix(v.skipped, markSkipped) || v.failed != "" {
 		t.Errorf("locally: skipped %q, failed %q", v.skipped, v.failed)
 	}
-	for _, want := range []string{"example", "no network", "WHOLEBLOB_SERVERS=1 go test ./..."} {
+	for _, want := range []string{"example", "no network", "patience", "WHOLEBLOB_SERVERS=1 go test ./..."} {
 		if !strings.Contains(v.skipped, want) {
 			t.Errorf("the skip does not say %q: %q", want, v.skipped)
 		}
@@ -97,8 +98,18 @@ func TestServerIsBuiltOnlyWhenAskedFor(t *testing.T) {
 		}
 	}
 	t.Setenv("WHOLEBLOB_TEST_CACHE", t.TempDir())
+	for _, p := range []program{versityGW.program, seaweedFS.program, azurite.program, fakeGCSServer.program} {
+		var missing *MissingError
+		if _, err := p.obtain(t.Context(), false); !errors.As(err, &missing) || missing.Server != p.name || missing.Needs == "" {
+			t.Errorf("%s, empty cache: %v", p.name, err)
+		}
+	}
+}
+
+func TestServerThisMachineCannotRunIsMissing(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
 	var missing *MissingError
-	if _, err := versityGW.binary(t.Context(), false); !errors.As(err, &missing) || missing.Server != "versitygw" {
-		t.Errorf("empty cache: %v", err)
+	if _, err := azurite.program.obtain(t.Context(), true); !errors.As(err, &missing) || !errors.Is(err, exec.ErrNotFound) {
+		t.Errorf("no node: %v", err)
 	}
 }

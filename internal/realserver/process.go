@@ -35,7 +35,9 @@ type process struct {
 
 // launch describes how to start a server.
 type launch struct {
-	name    string
+	name string
+	path string // of its endpoint, behind host and port; "": none
+	// command makes the command that starts it with its data in dir.
 	command func(dir, addr string) (*exec.Cmd, error)
 	// ready asks the server once whether it serves. It must tell this server
 	// from another that listens at addr.

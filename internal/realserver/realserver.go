@@ -1,12 +1,13 @@
 // Package realserver is test support: it starts real object-store servers on
 // loopback, on demand, from versions that this repository pins.
 //
-// Each server has one file here, named for it, and one nested module in a
-// folder of the same name, whose go.mod pins the server with a tool directive.
-// The nested module keeps the server's dependencies out of the library's own
-// go.mod. The binary is built once into a cache ([CacheDir]) and started at
-// most once per test process, on a port of the kernel's choice, with its data
-// in a temporary folder.
+// Each server has one file here, named for it, and one folder of the same name
+// that pins it with all that it depends on: a nested module, whose go.mod names
+// the server with a tool directive, or a package-lock.json. So the server's
+// dependencies stay out of the library's own go.mod. The program is made once,
+// into a cache ([CacheDir]), and started at most once per test process, on a
+// port of the kernel's choice, with its data in a temporary folder or in
+// memory. What differs between the servers is a [kind] each.
 //
 // A test package that wants a server hands its TestMain to [StopAfter], and
 // its tests ask for the server by name:
@@ -154,23 +155,24 @@ func skip(t testing.TB, missing *MissingError) {
 }
 
 // MissingError reports a server whose program is neither in the cache nor
-// could be built.
+// could be made, or cannot run on this machine.
 type MissingError struct {
 	Server string // name of the server
-	Err    error  // why it was not built; nil when building was not allowed
+	Needs  string // what making it takes
+	Err    error  // why there is none; nil when making it was not allowed
 }
 
 // Error says what is missing and how to get it.
 func (e *MissingError) Error() string {
 	why := "is not built on this machine"
 	if e.Err != nil {
-		why = fmt.Sprintf("could not be built: %v", e.Err)
+		why = fmt.Sprintf("could not be built or cannot run here: %v", e.Err)
 	}
-	return fmt.Sprintf("%s %s. Nothing was tested against it. To build it once (some minutes, needs the Go module proxy) "+
-		"and run these tests: WHOLEBLOB_SERVERS=1 go test ./...", e.Server, why)
+	return fmt.Sprintf("%s %s. Nothing was tested against it. To build it once (needs %s) "+
+		"and run these tests: WHOLEBLOB_SERVERS=1 go test ./...", e.Server, why, e.Needs)
 }
 
-// Unwrap returns why building failed.
+// Unwrap returns why there is none.
 func (e *MissingError) Unwrap() error { return e.Err }
 
 // obtainContext bounds one attempt to get a server.

@@ -2,12 +2,9 @@ package realserver
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -18,21 +15,24 @@ import (
 
 // S3 is a running S3 server.
 type S3 struct {
-	Name      string // of the server's software
-	Version   string // as the running binary states it
-	Endpoint  string // http://127.0.0.1:port
+	Server    // Endpoint is http://127.0.0.1:port
 	Region    string
 	AccessKey string
 	SecretKey string // random per process, so no client can reach the wrong server unnoticed
 	PathStyle bool   // whether the bucket goes into the path; true for every loopback server
-	Note      string // how it was set up, where that can change what a test sees
-
-	proc *process
 }
 
-// String names the server for logs, without its keys.
-func (s *S3) String() string {
-	return fmt.Sprintf("%s %s at %s (%s)", s.Name, s.Version, s.Endpoint, s.Note)
+func newS3(note string) *S3 {
+	return &S3{
+		Server: Server{Note: note}, Region: "us-east-1", PathStyle: true,
+		AccessKey: "wholeblobtest", SecretKey: randomHex(),
+	}
+}
+
+// knowsTheSecret asks something signed, to which no other server at the endpoint would agree.
+func (s *S3) knowsTheSecret(ctx context.Context) error {
+	_, err := s.Client().ListBuckets(ctx, &s3.ListBucketsInput{})
+	return err
 }
 
 // BucketOption is a property of a new bucket.
@@ -103,27 +103,4 @@ func (s *S3) Env() []string {
 		"AWS_SESSION_TOKEN=", "AWS_PROFILE=", // what the user has set must not mix in
 		"AWS_EC2_METADATA_DISABLED=true",
 	}
-}
-
-// bucketName makes a name that S3 allows: 3 to 63 of a-z, 0-9 and "-", not
-// beginning or ending with "-".
-func bucketName(hint string) string {
-	var name strings.Builder
-	for _, r := range strings.ToLower(hint) {
-		switch {
-		case name.Len() == 40:
-		case 'a' <= r && r <= 'z', '0' <= r && r <= '9':
-			name.WriteRune(r)
-		case !strings.HasSuffix(name.String(), "-") && name.Len() > 0:
-			name.WriteByte('-')
-		}
-	}
-	return strings.TrimPrefix(strings.TrimSuffix(name.String(), "-")+"-wb-"+randomHex()[:12], "-")
-}
-
-// randomHex returns 128 random bits.
-func randomHex() string {
-	var b [16]byte
-	_, _ = rand.Read(b[:]) // never fails, see its documentation
-	return hex.EncodeToString(b[:])
 }

@@ -3,122 +3,58 @@ package realserver
 import (
 	"context"
 	"encoding/json"
-	"fmt"
-	"io"
 	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
-
-	"github.com/aws/aws-sdk-go-v2/service/s3"
 )
 
-var seaweedFS = goProgram{name: "seaweedfs", pkg: "github.com/seaweedfs/seaweedfs/weed"}
+var seaweedFS = newKind(goProgram("seaweedfs", "github.com/seaweedfs/seaweedfs/weed"), setUpSeaweedFS)
 
 // seaweedStop is short as the server often waits for its own parts when it is asked to end.
 const seaweedStop = 2 * time.Second
-
-var sharedSeaweedFS = sync.OnceValues(func() (*S3, error) {
-	ctx, cancel := obtainContext()
-	defer cancel()
-	return startSeaweedFS(ctx, mayBuild())
-})
 
 // SeaweedFS returns the test process's shared SeaweedFS over a temporary folder, started by the first call: master,
 // volume server, filer and S3 gateway in one process. The test is skipped where the server is not to be had, and
 // fails instead with CI=true.
 func SeaweedFS(t testing.TB) *S3 {
 	t.Helper()
-	var s *S3
-	forTest(t, seaweedFS.name, func() (*process, error) {
-		var err error
-		if s, err = sharedSeaweedFS(); err != nil {
-			return nil, err
-		}
-		return s.proc, nil
-	})
-	t.Log(markUsed, s)
-	return s
+	return seaweedFS.forTest(t)
 }
 
 // OpenSeaweedFS starts a SeaweedFS for a program, building it when it is not in the cache. [Stop] ends it.
-func OpenSeaweedFS(ctx context.Context) (*S3, error) {
-	return startSeaweedFS(ctx, true)
-}
+func OpenSeaweedFS(ctx context.Context) (*S3, error) { return seaweedFS.open(ctx, true) }
 
-func startSeaweedFS(ctx context.Context, mayBuild bool) (*S3, error) {
-	bin, err := seaweedFS.binary(ctx, mayBuild)
-	if err != nil {
-		return nil, err
-	}
-	version, err := builtVersion(bin)
-	if err != nil {
-		return nil, err
-	}
-	s := &S3{
-		Name: seaweedFS.name, Version: version, Region: "us-east-1", PathStyle: true,
-		AccessKey: "wholeblobtest", SecretKey: randomHex(),
-		Note: "master, volume server, filer and S3 gateway in one process",
-	}
+func setUpSeaweedFS(bin string) (*S3, launch) {
+	s := newS3("master, volume server, filer and S3 gateway in one process")
 	var ports seaweedPorts // chosen for each start
-	l := launch{
-		name: s.Name,
+	return s, launch{
 		command: func(dir, addr string) (*exec.Cmd, error) {
-			free, err := freeAddrs(ctx, len(ports.flags()))
+			free, err := freeAddrs(context.Background(), len(ports.flags()))
 			if err != nil {
 				return nil, err
 			}
 			ports = free
 			return s.seaweedFSCommand(bin, dir, addr, ports)
 		},
-		ready: func(ctx context.Context, addr string) error {
-			s.Endpoint = "http://" + addr
-			return s.seaweedFSReady(ctx, ports[0])
-		},
+		ready:    func(ctx context.Context, _ string) error { return s.seaweedFSReady(ctx, ports[0]) },
 		stopTime: seaweedStop,
 		outside:  func() []string { return ports.sockets() },
 	}
-	if s.proc, err = l.start(ctx); err != nil {
-		return nil, err
-	}
-	keep(s.proc)
-	return s, nil
 }
 
-// seaweedFSReady asks for the secret first, which no other server knows. Writes fail until the volume server has joined the
-// master, which then has a place to assign.
+// seaweedFSReady also asks the master: writes fail until the volume server has joined it, which then has a place to assign.
 func (s *S3) seaweedFSReady(ctx context.Context, master string) error {
-	if _, err := s.Client().ListBuckets(ctx, &s3.ListBucketsInput{}); err != nil {
+	if err := s.knowsTheSecret(ctx); err != nil {
 		return err
 	}
 	for _, url := range []string{s.Endpoint + "/healthz", "http://" + master + "/dir/assign"} {
 		if err := getOK(ctx, url); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-// getOK returns an error unless a GET of url is answered with 200.
-func getOK(ctx context.Context, url string) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return err
-	}
-	req.Close = true // keeps no connection and with it no goroutine
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = resp.Body.Close() }()
-	if resp.StatusCode != http.StatusOK {
-		text, _ := io.ReadAll(io.LimitReader(resp.Body, 200))
-		return fmt.Errorf("%s: %s: %s", url, resp.Status, text)
 	}
 	return nil
 }

@@ -5,70 +5,32 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"sync"
 	"testing"
-
-	"github.com/aws/aws-sdk-go-v2/service/s3"
 )
 
-var versityGW = goProgram{name: "versitygw", pkg: "github.com/versity/versitygw/cmd/versitygw"}
-
-var sharedVersityGW = sync.OnceValues(func() (*S3, error) {
-	ctx, cancel := obtainContext()
-	defer cancel()
-	return startVersityGW(ctx, mayBuild(), hasUserXattrs)
-})
+var versityGW = newKind(goProgram("versitygw", "github.com/versity/versitygw/cmd/versitygw"), versityGWWith(hasUserXattrs))
 
 // VersityGW returns the test process's shared Versity S3 Gateway over a
 // temporary folder, started by the first call. The test is skipped where the
 // server is not to be had, and fails instead with CI=true.
 func VersityGW(t testing.TB) *S3 {
 	t.Helper()
-	var s *S3
-	forTest(t, versityGW.name, func() (*process, error) {
-		var err error
-		if s, err = sharedVersityGW(); err != nil {
-			return nil, err
-		}
-		return s.proc, nil
-	})
-	t.Log(markUsed, s)
-	return s
+	return versityGW.forTest(t)
 }
 
 // OpenVersityGW starts a Versity S3 Gateway for a program, building it when it
 // is not in the cache. [Stop] ends it.
-func OpenVersityGW(ctx context.Context) (*S3, error) {
-	return startVersityGW(ctx, true, hasUserXattrs)
-}
+func OpenVersityGW(ctx context.Context) (*S3, error) { return versityGW.open(ctx, true) }
 
-func startVersityGW(ctx context.Context, mayBuild bool, xattrs func(dir string) bool) (*S3, error) {
-	bin, err := versityGW.binary(ctx, mayBuild)
-	if err != nil {
-		return nil, err
+// versityGWWith sets up a gateway that keeps metadata where xattrs, asked about its folder, says it can.
+func versityGWWith(xattrs func(dir string) bool) func(bin string) (*S3, launch) {
+	return func(bin string) (*S3, launch) {
+		s := newS3("")
+		return s, launch{
+			command: func(dir, addr string) (*exec.Cmd, error) { return s.versityGWCommand(bin, dir, addr, xattrs(dir)) },
+			ready:   func(ctx context.Context, _ string) error { return s.knowsTheSecret(ctx) },
+		}
 	}
-	version, err := builtVersion(bin)
-	if err != nil {
-		return nil, err
-	}
-	s := &S3{
-		Name: versityGW.name, Version: version, Region: "us-east-1", PathStyle: true,
-		AccessKey: "wholeblobtest", SecretKey: randomHex(),
-	}
-	l := launch{
-		name:    s.Name,
-		command: func(dir, addr string) (*exec.Cmd, error) { return s.versityGWCommand(bin, dir, addr, xattrs(dir)) },
-		ready: func(ctx context.Context, addr string) error {
-			s.Endpoint = "http://" + addr
-			_, err := s.Client().ListBuckets(ctx, &s3.ListBucketsInput{})
-			return err
-		},
-	}
-	if s.proc, err = l.start(ctx); err != nil {
-		return nil, err
-	}
-	keep(s.proc)
-	return s, nil
 }
 
 // versityGWCommand is the command line. Two things the server needs said:

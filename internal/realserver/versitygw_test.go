@@ -15,11 +15,7 @@ import (
 )
 
 func TestVersityGWStoresListsAndDeletes(t *testing.T) {
-	s := VersityGW(t)
-	if s.Version != "v1.8.0" {
-		t.Errorf("version %q, want the pinned v1.8.0", s.Version)
-	}
-	storesListsAndDeletes(t, s)
+	storesListsAndDeletes(t, VersityGW(t))
 }
 
 func storesListsAndDeletes(t *testing.T, s *S3) {
@@ -104,19 +100,6 @@ func keepsDeletedObjectsOnlyWhenVersioned(t *testing.T, s *S3) {
 	}
 }
 
-func TestBucketsAreUnique(t *testing.T) {
-	s := VersityGW(t)
-	if a, b := s.NewBucket(t), s.NewBucket(t); a == b {
-		t.Errorf("the same bucket %q twice", a)
-	}
-}
-
-func TestServerIsSharedByTheTestsOfAProcess(t *testing.T) {
-	if a, b := VersityGW(t), VersityGW(t); a != b {
-		t.Errorf("two servers: %v, %v", a, b)
-	}
-}
-
 func TestServerChecksSignatures(t *testing.T) {
 	checksSignatures(t, VersityGW(t))
 }
@@ -135,7 +118,8 @@ func checksSignatures(t *testing.T, s *S3) {
 // A file system without extended attributes must not change what tests see.
 func TestVersityGWServesWithoutXattrs(t *testing.T) {
 	VersityGW(t) // skips where there is none
-	s, err := startVersityGW(t.Context(), false, func(string) bool { return false })
+	without := newKind(versityGW.program, versityGWWith(func(string) bool { return false }))
+	s, err := without.open(t.Context(), false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,16 +139,5 @@ func TestVersityGWServesWithoutXattrs(t *testing.T) {
 	}
 	if _, err := os.Stat(s.proc.dir + "/meta/" + *bucket); err != nil {
 		t.Errorf("the metadata is not in the sidecar folder: %v", err)
-	}
-}
-
-func TestBucketNamesAreValid(t *testing.T) {
-	for _, hint := range []string{"", "-", "TestX/sub_test,ü", strings.Repeat("long/", 50)} {
-		name := bucketName(hint)
-		trimmed := strings.Trim(name, "-")
-		odd := strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-")
-		if len(name) < 3 || len(name) > 63 || trimmed != name || odd != "" {
-			t.Errorf("hint %q gave bucket %q", hint, name)
-		}
 	}
 }

@@ -1,0 +1,123 @@
+// Command kvlog runs the example on the store that its one argument names: the same program on every backend.
+//
+//	kvlog mem://
+//	kvlog file:///tmp/kvlog
+//	kvlog 's3://bucket/prefix?region=eu-central-1'
+//
+// Secrets come from variables such as KVLOG_SECRET_KEY and KVLOG_ACCOUNT_KEY.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+
+	"github.com/wholeblob/wholeblob/config"
+	"github.com/wholeblob/wholeblob/examples/kvlog"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "kvlog:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string) (err error) {
+	if len(args) != 1 {
+		return errors.New("want one argument: the URL of a store")
+	}
+	cfg, err := config.Parse(args[0])
+	if err != nil {
+		return err
+	}
+	secrets := make(map[string]string)
+	for _, name := range config.Secrets(cfg.Scheme()) {
+		secrets[name] = os.Getenv("KVLOG_" + strings.ToUpper(name))
+	}
+	if cfg, err = cfg.With(secrets); err != nil {
+		return err
+	}
+	store, err := config.Open(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close(ctx)) }()
+	return demo(ctx, store)
+}
+
+const keys = 100
+
+// demo writes, reads, overwrites, deletes, compacts, collects, and finds everything again after opening the store anew.
+func demo(ctx context.Context, store *config.Stack) error {
+	db, err := kvlog.Open(ctx, store)
+	if err != nil {
+		return err
+	}
+	for round := range 3 {
+		for i := range keys {
+			db.Put(key(i), value(i, round))
+		}
+		db.Delete(key(round))
+		if err := db.Commit(ctx); err != nil {
+			return err
+		}
+	}
+	if err := check(ctx, db); err != nil {
+		return err
+	}
+	if err := db.Compact(ctx); err != nil {
+		return err
+	}
+	collected, err := db.CollectGarbage(ctx)
+	if err != nil {
+		return err
+	}
+	again, err := kvlog.Open(ctx, store)
+	if err != nil {
+		return err
+	}
+	if err := check(ctx, again); err != nil {
+		return fmt.Errorf("opened again: %w", err)
+	}
+	db.Put("late", nil)
+	if err := db.Commit(ctx); !errors.Is(err, kvlog.ErrFenced) {
+		return fmt.Errorf("a writer that was overtaken committed: %w", err)
+	}
+	if _, err := again.CollectGarbage(ctx); err != nil { // the segment of the commit that lost
+		return err
+	}
+	fmt.Printf("%s: %d keys committed, compacted, %d segments collected, and read again\n", store.Capabilities().Store, keys-1, collected)
+	return nil
+}
+
+func key(i int) string { return fmt.Sprintf("key %03d", i) }
+
+func value(i, round int) []byte {
+	return []byte(strings.Repeat(fmt.Sprintf("value %d of round %d;", i, round), i))
+}
+
+// check compares all keys with what the last round left.
+func check(ctx context.Context, db *kvlog.DB) error {
+	if n := len(db.Keys()); n != keys-1 {
+		return fmt.Errorf("%d keys, want %d", n, keys-1)
+	}
+	for i := range keys {
+		got, err := db.Get(ctx, key(i))
+		if i == 2 {
+			if !errors.Is(err, kvlog.ErrNotFound) {
+				return fmt.Errorf("deleted %q is there: %w", key(i), err)
+			}
+			continue
+		}
+		if err != nil || string(got) != string(value(i, 2)) {
+			return fmt.Errorf("%q is %d bytes: %w", key(i), len(got), err)
+		}
+	}
+	return nil
+}

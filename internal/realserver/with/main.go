@@ -3,9 +3,11 @@
 //
 //	go run ./internal/realserver/with versitygw -- sh -c 'echo "$WHOLEBLOB_TEST_URL"'
 //
-// The command's environment has what the AWS SDK needs to reach the server,
-// and WHOLEBLOB_TEST_ENDPOINT, WHOLEBLOB_TEST_BUCKET (a new bucket) and
-// WHOLEBLOB_TEST_URL (that bucket as the URL of a store).
+// The command's environment has what the vendor's own tools and SDK need to
+// reach the server, and WHOLEBLOB_TEST_ENDPOINT, WHOLEBLOB_TEST_BUCKET (a new
+// bucket or container) and WHOLEBLOB_TEST_URL (that bucket as the URL of a
+// store). Of Azure the account's key is in WHOLEBLOB_ACCOUNT_KEY, where the
+// command wholeblob looks for it.
 package main
 
 import (
@@ -27,6 +29,8 @@ import (
 // servers starts each server by its name and returns the environment of the
 // command.
 var servers = map[string]func(context.Context) (env []string, err error){
+	"azurite":       azureEnv,
+	"fakegcsserver": gcsEnv,
 	"seaweedfs": func(ctx context.Context) ([]string, error) {
 		return s3Env(ctx, realserver.OpenSeaweedFS)
 	},
@@ -87,14 +91,46 @@ func s3Env(ctx context.Context, open func(context.Context) (*realserver.S3, erro
 	if err != nil {
 		return nil, err
 	}
-	store := url.URL{Scheme: "s3", Host: bucket, Path: "/prefix", RawQuery: url.Values{
+	return append(s.Env(), testEnv("s3", bucket, url.Values{
 		"endpoint":   {s.Endpoint},
 		"region":     {s.Region},
 		"path_style": {fmt.Sprint(s.PathStyle)},
-	}.Encode()}
-	return append(s.Env(),
-		"WHOLEBLOB_TEST_ENDPOINT="+s.Endpoint,
-		"WHOLEBLOB_TEST_BUCKET="+bucket,
-		"WHOLEBLOB_TEST_URL="+store.String(),
-	), nil
+	})...), nil
+}
+
+func gcsEnv(ctx context.Context) ([]string, error) {
+	s, err := realserver.OpenFakeGCS(ctx)
+	if err != nil {
+		return nil, err
+	}
+	fmt.Fprintln(os.Stderr, "with:", s)
+	bucket, err := s.CreateBucket(ctx, "with")
+	if err != nil {
+		return nil, err
+	}
+	return append(s.Env(), testEnv("gs", bucket, url.Values{"endpoint": {s.Endpoint}})...), nil
+}
+
+func azureEnv(ctx context.Context) ([]string, error) {
+	s, err := realserver.OpenAzurite(ctx)
+	if err != nil {
+		return nil, err
+	}
+	fmt.Fprintln(os.Stderr, "with:", s)
+	container, err := s.CreateContainer(ctx, "with")
+	if err != nil {
+		return nil, err
+	}
+	env := append(s.Env(), testEnv("azblob", container, url.Values{"account": {s.Account}, "endpoint": {s.Endpoint}})...)
+	return append(env, "WHOLEBLOB_ACCOUNT_KEY="+s.Key), nil
+}
+
+// testEnv describes a place on a server to the command.
+func testEnv(scheme, bucket string, params url.Values) []string {
+	store := url.URL{Scheme: scheme, Host: bucket, Path: "/prefix", RawQuery: params.Encode()}
+	return []string{
+		"WHOLEBLOB_TEST_ENDPOINT=" + params.Get("endpoint"),
+		"WHOLEBLOB_TEST_BUCKET=" + bucket,
+		"WHOLEBLOB_TEST_URL=" + store.String(),
+	}
 }

@@ -1,0 +1,240 @@
+package gcsblob
+
+import (
+	"bytes"
+	"context"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"google.golang.org/api/googleapi"
+
+	"github.com/wholeblob/wholeblob/blob"
+)
+
+// maxErrorBody bounds what is read of an error's document, maxErrorText what is kept of one that cannot be understood.
+const (
+	maxErrorBody = 64 << 10
+	maxErrorText = 512
+)
+
+// requestIDHeader names a request in the service's logs. Within a resumable session it is the secret of the session's URI.
+const requestIDHeader = "X-Guploader-Uploadid"
+
+// replyError returns the error of a reply as the SDK returns its own: *googleapi.Error. It understands the documents of both protocols.
+func replyError(res *http.Response) error {
+	data, err := io.ReadAll(io.LimitReader(res.Body, maxErrorBody))
+	if err != nil {
+		data = nil
+	}
+	res.Body = io.NopCloser(bytes.NewReader(data))
+	err = googleapi.CheckResponse(res)
+	var g *googleapi.Error
+	if !errors.As(err, &g) {
+		return &googleapi.Error{Code: res.StatusCode, Header: res.Header}
+	}
+	if g.Message == "" {
+		var doc struct {
+			XMLName xml.Name `xml:"Error"`
+			Code    string
+			Message string
+			Details string
+		}
+		if xml.Unmarshal(data, &doc) == nil && doc.Code != "" {
+			g.Message = doc.Message
+			g.Errors = []googleapi.ErrorItem{{Reason: doc.Code, Message: doc.Details}}
+		}
+	}
+	if g.Message == "" && len(g.Body) > maxErrorText {
+		g.Body = g.Body[:maxErrorText]
+	}
+	return g
+}
+
+// code is the reason of the JSON API ("HTTP status and error codes for JSON") or the code of the XML API ("HTTP status and
+// error codes for XML").
+func code(g *googleapi.Error) string {
+	if len(g.Errors) > 0 {
+		return g.Errors[0].Reason
+	}
+	return ""
+}
+
+// fault turns an error of the SDK, of a transport or of replyError into the engine's. st says what had been sent.
+func (r *requests) fault(ctx context.Context, err error, st *sent) error {
+	if st.session != nil {
+		err = st.session.redact(err)
+	}
+	e := &blob.Error{Err: err}
+	var g *googleapi.Error
+	if errors.As(err, &g) {
+		e.Status, e.Code, e.RequestID = g.Code, code(g), g.Header.Get(requestIDHeader)
+		e.RetryAfter = retryAfter(g.Header, time.Now())
+	}
+	if st.body != nil {
+		if src := st.body.sourceError(); src != nil {
+			e.Outcome, e.Err = blob.NotApplied, src
+			if errors.Is(src, blob.ErrSourceLength) {
+				e.Kind = blob.ErrSourceLength
+			}
+			return e
+		}
+	}
+	if g == nil {
+		return lost(ctx, e, st)
+	}
+	v := classify(e.Status, e.Code)
+	switch {
+	case st.session != nil && gone(e.Status):
+		v = refused(blob.ErrNotFound)
+	case e.Status == http.StatusNotFound && g.Message == noBucket:
+		v = refused(blob.ErrNoContainer)
+	case e.Status == http.StatusUnauthorized && r.tokens != nil && r.tokens.wrong(st.token):
+		v, e.Err = refused(blob.ErrUnavailable), fmt.Errorf("the token has been refused and is renewed: %w", err)
+	}
+	e.Kind, e.Outcome = v.kind, v.outcome
+	return e
+}
+
+// noBucket is the message by which the JSON API tells a missing bucket from a missing object: the status and the reason, notFound, are the
+// same.
+const noBucket = "The specified bucket does not exist."
+
+// gone reports whether a status says that a resumable session is no more: expired or unknown (404, 410) or cancelled (499), "Resumable
+// uploads" and "HTTP status and error codes for JSON".
+func gone(status int) bool {
+	return status == http.StatusNotFound || status == http.StatusGone || status == statusCancelled
+}
+
+// statusCancelled answers the cancellation of a resumable session, and everything after it.
+const statusCancelled = 499
+
+// lost classifies an attempt without a reply that makes sense.
+func lost(ctx context.Context, e *blob.Error, st *sent) *blob.Error {
+	if st.certainlyNot() {
+		e.Outcome = blob.NotApplied
+	}
+	switch {
+	case ctx.Err() != nil:
+		// The cause of the end may be another request's error, which must not speak for this one.
+		e.Err = ctx.Err()
+	case st.tokenErr != nil:
+		e.Kind = tokenKind(st.tokenErr)
+	case !st.entered.Load():
+		e.Kind = blob.ErrInvalidOption // nothing was sent: no request could be made
+	default:
+		e.Kind = blob.ErrUnavailable
+	}
+	return e
+}
+
+// verdict is what a reply means: its kind, and what it says about a mutation.
+type verdict struct {
+	kind    error
+	outcome blob.Outcome
+}
+
+func refused(kind error) verdict { return verdict{kind, blob.NotApplied} }
+
+// classify maps a reply to its verdict: the service refused, or something failed on the way and nobody knows. The
+// codes of both protocols are told apart by their first letter.
+func classify(status int, code string) verdict {
+	switch code {
+	case "NoSuchBucket":
+		return refused(blob.ErrNoContainer)
+	case "NoSuchKey", "NoSuchVersion", "NoSuchUpload":
+		return refused(blob.ErrNotFound)
+	case "PreconditionFailed", "conditionNotMet":
+		return refused(blob.ErrPrecondition)
+	case "rateLimitExceeded", "userRateLimitExceeded", "quotaExceeded", "SlowDown", "TooManyRequests":
+		return refused(blob.ErrThrottled) // with 403, 429 and 503, also for too many writes of one object
+	case "EntityTooLarge", "uploadTooLarge":
+		return refused(blob.ErrTooLarge)
+	case "BadDigest":
+		return refused(blob.ErrCorrupt)
+	case "IncompleteBody", "RequestTimeout":
+		return refused(blob.ErrUnavailable) // not all of the body arrived
+	case "InvalidRange", "requestedRangeNotSatisfiable":
+		return refused(blob.ErrInvalidRange)
+	case "NotImplemented", "notImplemented", "methodNotAllowed":
+		return refused(blob.ErrUnsupported)
+	}
+	return classifyStatus(status)
+}
+
+// classifyStatus is for codes that say no more than the status, and for replies without one.
+func classifyStatus(status int) verdict {
+	switch {
+	case status < 300: // an error document with the status of a success
+		return verdict{blob.ErrUnavailable, blob.Unknown}
+	case status == http.StatusUnauthorized, status == http.StatusForbidden:
+		return refused(blob.ErrPermission)
+	case status == http.StatusNotFound, status == http.StatusGone:
+		return refused(blob.ErrNotFound)
+	case status == http.StatusRequestTimeout, status == statusCancelled:
+		return verdict{blob.ErrUnavailable, blob.Unknown}
+	case status == http.StatusConflict:
+		return refused(blob.ErrConflict)
+	case status == http.StatusPreconditionFailed:
+		return refused(blob.ErrPrecondition)
+	case status == http.StatusRequestEntityTooLarge:
+		return refused(blob.ErrTooLarge)
+	case status == http.StatusRequestedRangeNotSatisfiable:
+		return refused(blob.ErrInvalidRange)
+	case status == http.StatusTooManyRequests:
+		return refused(blob.ErrThrottled)
+	case status == http.StatusMethodNotAllowed, status == http.StatusNotImplemented:
+		return refused(blob.ErrUnsupported)
+	case status < 500: // redirects, malformed requests
+		return refused(blob.ErrInvalidOption)
+	default:
+		return verdict{blob.ErrUnavailable, blob.Unknown}
+	}
+}
+
+// onKey turns the refusal of a write into what its condition means ("Request preconditions": 412, and for a generation also if the
+// object is not there).
+func onKey(c blob.Condition, err error) error {
+	e, ok := err.(*blob.Error) //nolint:errorlint // fault returns it unwrapped
+	if !ok {
+		return err
+	}
+	_, pinned := c.Version()
+	switch {
+	case c.Absent() && e.Kind == blob.ErrPrecondition:
+		e.Kind = blob.ErrExists
+	case pinned && e.Kind == blob.ErrNotFound:
+		e.Kind = blob.ErrPrecondition
+	case e.Kind == blob.ErrNotFound: // a write can miss nothing else
+		e.Kind = blob.ErrNoContainer
+	}
+	return e
+}
+
+// badSum turns the refusal of a write that stated a checksum, and was refused for it, into blob.ErrCorrupt. The reason of the JSON API
+// is the same as for any other mistake; should the message ever be another, the kind is blob.ErrInvalidOption as for those.
+func badSum(stated bool, err error) error {
+	var g *googleapi.Error
+	e, ok := err.(*blob.Error) //nolint:errorlint // fault returns it unwrapped
+	if ok && stated && e.Status == http.StatusBadRequest && errors.As(e.Err, &g) && strings.Contains(strings.ToLower(g.Message), "crc32c") {
+		e.Kind = blob.ErrCorrupt
+	}
+	return err
+}
+
+// retryAfter reads the header of that name, in seconds or as a date (RFC 9110, 10.2.3).
+func retryAfter(h http.Header, now time.Time) time.Duration {
+	v := h.Get("Retry-After")
+	if s, err := strconv.ParseUint(v, 10, 31); err == nil {
+		return time.Duration(s) * time.Second
+	}
+	if t, err := http.ParseTime(v); err == nil {
+		return max(0, t.Sub(now))
+	}
+	return 0
+}

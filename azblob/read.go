@@ -1,0 +1,159 @@
+package azblob
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	sdkblob "github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+
+	"github.com/wholeblob/wholeblob/blob"
+	"github.com/wholeblob/wholeblob/internal/transfer"
+)
+
+// requests implements transfer.Requests: each method is one request, or none.
+type requests struct {
+	client  *container.Client
+	tokens  *tokens // nil: the requests carry none
+	keeps   Keeps
+	secrets []string // what no error may show
+}
+
+var _ transfer.Requests = (*requests)(nil)
+
+// Read implements transfer.Requests. The body is the reply's own: the SDK's retrying reader is another type, and not used.
+func (r *requests) Read(ctx context.Context, req transfer.ReadRequest) (*transfer.ReadReply, error) {
+	if req.Part > 0 || req.Suffix > 0 { // "Specifying the range header for Blob Storage operations" knows neither
+		return nil, &blob.Error{Kind: blob.ErrUnsupported, Outcome: blob.NotApplied}
+	}
+	in := &sdkblob.DownloadStreamOptions{AccessConditions: pinned(req.Version)}
+	if req.N > 0 {
+		in.Range = sdkblob.HTTPRange{Offset: req.Off, Count: req.N}
+	}
+	st := &sent{}
+	out, err := r.client.NewBlobClient(req.Key).DownloadStream(st.watch(ctx), in)
+	if err != nil {
+		st.close()
+		return nil, r.fault(ctx, err, st)
+	}
+	if out.Body == nil || st.status != http.StatusOK && st.status != http.StatusPartialContent {
+		// The SDK returns a 304 as a success without a body.
+		st.close()
+		return nil, &blob.Error{Kind: blob.ErrUnavailable, Outcome: blob.NotApplied, Status: st.status, Err: errors.New("a read was answered without content")}
+	}
+	rep := &transfer.ReadReply{
+		Body:    out.Body,
+		Length:  -1,
+		Partial: st.status == http.StatusPartialContent,
+		Head:    head(-1, out.ETag, out.LastModified, out.ContentType, out.Metadata),
+	}
+	if out.ContentLength != nil {
+		rep.Length = *out.ContentLength
+	}
+	if out.ContentRange != nil {
+		rep.Off, rep.End, rep.Total, rep.HasRange = parseContentRange(*out.ContentRange)
+	}
+	return rep, nil
+}
+
+// close lets go of a reply whose headers the SDK could not read: it forgets the body then.
+func (s *sent) close() {
+	if s.reply != nil {
+		_ = s.reply.Close()
+	}
+}
+
+// Head implements transfer.Requests.
+func (r *requests) Head(ctx context.Context, key string) (transfer.Head, error) {
+	st := &sent{}
+	out, err := r.client.NewBlobClient(key).GetProperties(st.watch(ctx), nil)
+	if err != nil {
+		return transfer.Head{}, r.fault(ctx, err, st)
+	}
+	size := int64(-1)
+	if out.ContentLength != nil {
+		size = *out.ContentLength
+	}
+	return head(size, out.ETag, out.LastModified, out.ContentType, out.Metadata), nil
+}
+
+func head(size int64, etag *azcore.ETag, at *time.Time, contentType *string, metadata map[string]*string) transfer.Head {
+	h := transfer.Head{Size: size, Version: unquoted(etag), ContentType: value(contentType)}
+	if at != nil {
+		h.ModTime = *at
+	}
+	if len(metadata) > 0 {
+		h.Metadata = make(map[string]string, len(metadata))
+		for name, v := range metadata {
+			h.Metadata[strings.ToLower(name)] = value(v) // they come in the case that net/http gives to header names
+		}
+	}
+	return h
+}
+
+func value[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
+	}
+	return v
+}
+
+// pinned is the condition of a request on this version of a blob, nil for any.
+func pinned(version string) *sdkblob.AccessConditions {
+	if version == "" {
+		return nil
+	}
+	return &sdkblob.AccessConditions{ModifiedAccessConditions: &sdkblob.ModifiedAccessConditions{IfMatch: quoted(version)}}
+}
+
+func quoted(version string) *azcore.ETag {
+	tag := azcore.ETag(`"` + version + `"`)
+	return &tag
+}
+
+// unquoted returns an entity tag as a version. In headers it has quotes, in listings none, and some proxies mark tags as weak.
+func unquoted(etag *azcore.ETag) string {
+	return strings.Trim(strings.TrimPrefix(string(value(etag)), "W/"), `"`)
+}
+
+// parseContentRange reads "bytes 0-99/1000" into [off, end) of total, and "bytes 0-99/*" with total -1. Anything
+// else is not a range: ok is false.
+func parseContentRange(v string) (off, end, total int64, ok bool) {
+	spec, found := strings.CutPrefix(v, "bytes ")
+	if !found {
+		return 0, 0, 0, false
+	}
+	span, size, found := strings.Cut(spec, "/")
+	first, last, found2 := strings.Cut(span, "-")
+	if !found || !found2 {
+		return 0, 0, 0, false
+	}
+	off, ok1 := number(first)
+	end, ok2 := number(last)
+	total = -1
+	ok3 := size == "*"
+	if !ok3 {
+		total, ok3 = number(size)
+	}
+	if !ok1 || !ok2 || !ok3 {
+		return 0, 0, 0, false
+	}
+	return off, end + 1, total, true
+}
+
+// number parses digits only, below the largest int64 so that one more still fits.
+func number(s string) (int64, bool) {
+	n, err := strconv.ParseUint(s, 10, 63)
+	return int64(n), err == nil && n < 1<<63-1
+}
+
+// unreadable is a reply to a read that makes no sense.
+func unreadable(format string, args ...any) error {
+	return &blob.Error{Kind: blob.ErrCorrupt, Outcome: blob.NotApplied, Err: fmt.Errorf(format, args...)}
+}

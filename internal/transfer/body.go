@@ -34,6 +34,7 @@ type sectionBody struct {
 func (b *sectionBody) moved(n int64) {
 	b.pos += n
 	if b.pos >= b.size {
+		b.w.whole.Store(true)
 		b.w.sent(b.size)
 	} else {
 		b.w.moved()

@@ -189,8 +189,6 @@ func own(last, all error) error {
 	return &c
 }
 
-func unknown(err error) bool { return err != nil && blob.OutcomeOf(err) == blob.Unknown }
-
 // sort keeps the keys that another attempt may delete, and one of their errors, which speaks for all: Unknown if any is. It
 // records the others that failed, in doubt as Unknown, for what is refused now may have been deleted before.
 func (d *deletion) sort(keys []string, errs []error, doubt bool, last map[string]error) (again []string, one error) {

@@ -27,11 +27,13 @@ type Requests interface {
 
 	// Begin starts an upload in parts. A service without such a request makes up an id.
 	Begin(ctx context.Context, r BeginRequest) (Upload, error)
-	// Part sends one part.
+	// Part sends one part. Of a serial upload it is never the last one.
 	Part(ctx context.Context, up Upload, p PartRequest) (Part, error)
-	// Commit makes the object of the parts visible.
+	// Commit makes the object of the parts visible. Of a serial upload it sends the last one; if the service keeps only some of it, the
+	// error is ErrUnavailable and NotApplied, and the engine asks for the Progress.
 	Commit(ctx context.Context, up Upload, r CommitRequest) (Written, error)
-	// Progress asks what a serial upload of total bytes has received; for Traits.SerialParts. ErrNotFound: there is no such upload any more.
+	// Progress asks what a serial upload of total bytes has received; for Traits.SerialParts. ErrNotFound: there is no such upload
+	// any more. It may commit an upload that has received all bytes.
 	Progress(ctx context.Context, up Upload, total int64) (Progress, error)
 	// Abort discards an upload; for Traits.Abort. An upload that is not there is no error.
 	Abort(ctx context.Context, up Upload) error

@@ -17,7 +17,7 @@ import (
 type personality struct {
 	traits           Traits
 	freeBegin        bool // Begin makes up an id, without a request
-	conditionAtBegin bool // else at Commit
+	conditionAtBegin bool // and at Commit
 	deleteAbsent     error
 }
 
@@ -25,7 +25,7 @@ func s3Like() personality {
 	return personality{traits: Traits{
 		Store: "s3like", MaxPart: 1 << 30, MaxParts: 10_000, MaxPut: 1 << 30, MaxObject: 1 << 40,
 		PartReads: true, SuffixReads: true, Ordered: true, StartAfter: true,
-		SetConditions: true, DeleteConditions: true, BatchDelete: 3,
+		SetConditions: true, DeleteConditions: true, BatchDelete: 3, Abort: true, Uploads: true,
 	}}
 }
 
@@ -36,12 +36,10 @@ func azureLike() personality {
 	}}
 }
 
-// gcsLike is no more than the engine can do so far: chunks in order. The rest of a resumable session, in which the
-// last chunk commits and a lost reply is answered by asking for the offset, is not there yet.
 func gcsLike() personality {
 	return personality{conditionAtBegin: true, deleteAbsent: refusal(blob.ErrNotFound), traits: Traits{
 		Store: "gcslike", PartMultiple: 64, MaxPut: 1 << 30, MaxObject: 1 << 40,
-		SerialParts: true, SuffixReads: true, Ordered: true, SetConditions: true, DeleteConditions: true,
+		SerialParts: true, Abort: true, Sums: true, SuffixReads: true, Ordered: true, SetConditions: true, DeleteConditions: true,
 	}}
 }
 
@@ -56,6 +54,7 @@ type request struct {
 	key  string
 	read ReadRequest
 	part int
+	off  int64  // of a chunk
 	what string // the rest, for the log
 }
 
@@ -75,6 +74,12 @@ type service struct {
 	list   func(nth int, r ListRequest) (ListPage, error)
 	batch  func(nth int, keys []string) ([]error, error)
 	tag    func(p PartRequest) string // of a part; default: one
+
+	cut      func(r request) int64      // how much of a chunk arrives before the connection is cut
+	keep     func(r request, n int) int // how much of n bytes a session keeps
+	received func(received int64) int64 // changes what a session says after a chunk
+	progress func(*Progress)            // changes the answer to a question
+	slow     bool                       // a session that has all bytes does not commit
 
 	ignoreVersion bool // on reads
 	noVersions    bool
@@ -107,6 +112,11 @@ type pending struct {
 	begin    BeginRequest
 	parts    map[int][]byte
 	inFlight int // parts
+
+	// Of a session:
+	data    []byte
+	last    *CommitRequest // as it came, once it has
+	version string         // once it has been committed
 }
 
 func serve(t testing.TB, p personality) *service {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 
 	"github.com/wholeblob/wholeblob/blob"
@@ -35,11 +36,8 @@ func (s *service) Put(ctx context.Context, r PutRequest) (done Written, err erro
 	}
 	req := request{verb: "put", key: r.Key, what: fmt.Sprintf("%d %v", r.Size, r.Cond)}
 	err = s.serve(ctx, req, func() error {
-		if err := s.admit(r.Key, r.Cond); err != nil {
-			return err
-		}
-		done.Version = s.store(r.Key, data, nil, r.Meta)
-		return nil
+		done.Version, err = s.accept(r.Key, data, nil, r.Cond, r.Sum, r.Meta)
+		return err
 	})
 	return done, err
 }
@@ -67,24 +65,19 @@ func (s *service) Begin(ctx context.Context, r BeginRequest) (up Upload, err err
 }
 
 // Part implements Requests.
-func (s *service) Part(ctx context.Context, up Upload, p PartRequest) (Part, error) {
-	s.mu.Lock()
-	u := s.mu.uploads[up.ID]
-	if u == nil {
-		s.mu.Unlock()
-		s.t.Errorf("part %d of an upload that is not open", p.Number)
-		return Part{}, refusal(blob.ErrNotFound)
+func (s *service) Part(ctx context.Context, up Upload, p PartRequest) (part Part, err error) {
+	u, err := s.enterUpload(up)
+	if err != nil {
+		return part, err
 	}
-	if s.p.traits.SerialParts && (u.inFlight > 0 || p.Number > len(u.parts)+1) {
-		s.t.Errorf("part %d while %d parts are there and %d in flight", p.Number, len(u.parts), u.inFlight)
+	defer s.leaveUpload(u)
+	if s.p.traits.SerialParts {
+		if end := p.Off + p.Size; p.Size%max(1, s.p.traits.PartMultiple) != 0 || p.Size == 0 || end >= p.Total {
+			s.t.Errorf("chunk %+v is empty, not of a size that is allowed, or the last", p)
+		}
+		part.Received, err = s.chunk(ctx, request{verb: "part", key: up.Key}, u, p, func() error { return nil })
+		return part, err
 	}
-	u.inFlight++
-	s.mu.Unlock()
-	defer func() {
-		s.mu.Lock()
-		u.inFlight--
-		s.mu.Unlock()
-	}()
 	data, err := s.receive(p.Body, p.Size)
 	req := request{verb: "part", key: up.Key, part: p.Number, what: fmt.Sprintf("%d: %d+%d of %d", p.Number, p.Off, p.Size, p.Total)}
 	err = s.serve(ctx, req, func() error {
@@ -102,29 +95,64 @@ func (s *service) Part(ctx context.Context, up Upload, p PartRequest) (Part, err
 	return Part{Tag: fmt.Sprintf("tag%d", p.Number)}, nil
 }
 
+func (s *service) enterUpload(up Upload) (*pending, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	u := s.mu.uploads[up.ID]
+	switch {
+	case u == nil:
+		s.t.Errorf("a part of an upload that is not open")
+		return nil, refusal(blob.ErrNotFound)
+	case u.inFlight > 0 && s.p.traits.SerialParts:
+		s.t.Errorf("a chunk while another is in flight")
+	}
+	u.inFlight++
+	return u, nil
+}
+
+func (s *service) leaveUpload(u *pending) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	u.inFlight--
+}
+
 // Commit implements Requests.
 func (s *service) Commit(ctx context.Context, up Upload, r CommitRequest) (done Written, err error) {
+	if s.p.traits.SerialParts {
+		return s.commitLast(ctx, up, r)
+	}
 	req := request{verb: "commit", key: up.Key, what: fmt.Sprintf("%d %v", len(r.Parts), r.Cond)}
 	err = s.serve(ctx, req, func() error {
 		u := s.mu.uploads[up.ID]
 		if u == nil {
 			return refusal(blob.ErrNotFound)
 		}
-		if !s.p.conditionAtBegin {
-			if err := s.admit(up.Key, r.Cond); err != nil {
-				return err
-			}
-		}
 		data, sizes := s.assemble(u, r.Parts)
 		meta := u.begin.Meta
 		if s.p.freeBegin {
 			meta = r.Meta
 		}
-		done.Version = s.store(up.Key, data, sizes, meta)
-		delete(s.mu.uploads, up.ID)
-		return nil
+		done.Version, err = s.accept(up.Key, data, sizes, r.Cond, r.Sum, meta)
+		if err == nil {
+			delete(s.mu.uploads, up.ID)
+		}
+		return err
 	})
 	return done, err
+}
+
+// accept makes an object of what a write brings. The lock is held.
+func (s *service) accept(key string, data []byte, sizes []int, cond blob.Condition, sum Sum, meta Meta) (string, error) {
+	if sum.Has != s.p.traits.Sums {
+		s.t.Errorf("a write with the sum %+v", sum)
+	}
+	if err := s.admit(key, cond); err != nil {
+		return "", err
+	}
+	if sum.Has && sum.CRC32C != crc32.Checksum(data, castagnoli) {
+		return "", refusal(blob.ErrCorrupt)
+	}
+	return s.store(key, data, sizes, meta), nil
 }
 
 func (s *service) assemble(u *pending, parts []Part) (data []byte, sizes []int) {
@@ -144,9 +172,23 @@ func (s *service) assemble(u *pending, parts []Part) (data []byte, sizes []int) 
 }
 
 // Progress implements Requests.
-func (s *service) Progress(context.Context, Upload, int64) (Progress, error) {
-	s.t.Error("nothing asks for the progress of an upload yet")
-	return Progress{}, refusal(blob.ErrUnsupported)
+func (s *service) Progress(ctx context.Context, up Upload, total int64) (p Progress, err error) {
+	err = s.serve(ctx, request{verb: "progress", key: up.Key, what: fmt.Sprint("of ", total)}, func() error {
+		u := s.mu.uploads[up.ID]
+		if u == nil {
+			return refusal(blob.ErrNotFound)
+		}
+		p.Received = int64(len(u.data))
+		if p.Received == total && u.last != nil && u.version == "" && !s.slow {
+			u.version, err = s.accept(up.Key, u.data, nil, u.begin.Cond, u.last.Sum, u.begin.Meta)
+		}
+		p.Done, p.Written.Version = u.version != "", u.version
+		return err
+	})
+	if err == nil && s.progress != nil {
+		s.progress(&p)
+	}
+	return p, err
 }
 
 // Abort implements Requests.
@@ -159,6 +201,9 @@ func (s *service) Abort(ctx context.Context, up Upload) error {
 		if u.inFlight > 0 {
 			s.t.Errorf("abort with %d parts in flight", u.inFlight)
 		}
+		if u.version != "" {
+			s.t.Error("abort of an upload that has been committed")
+		}
 		delete(s.mu.uploads, up.ID)
 		return nil
 	})
@@ -167,7 +212,13 @@ func (s *service) Abort(ctx context.Context, up Upload) error {
 func (s *service) openUploads() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.mu.uploads)
+	n := 0
+	for _, u := range s.mu.uploads {
+		if u.version == "" {
+			n++
+		}
+	}
+	return n
 }
 
 // Uploads implements Requests.

@@ -39,7 +39,7 @@ func TestRequestsOfSets(t *testing.T) {
 		{s3Like(), 201, []string{"begin 201", "part 1: 0+100 of 201", "part 2: 100+100 of 201", "part 3: 200+1 of 201", "commit 3"}},
 		{azureLike(), 99, []string{"put 99"}},
 		{azureLike(), 150, []string{"part 1: 0+100 of 150", "part 2: 100+50 of 150", "commit 2"}},
-		{gcsLike(), 150, []string{"begin 150", "part 1: 0+128 of 150", "part 2: 128+22 of 150", "commit 2"}},
+		{gcsLike(), 150, []string{"begin 150", "part 1: 0+128 of 150", "commit 2: 128+22 of 150"}},
 	} {
 		data := content(c.size)
 		for name, src := range sources(data) {
@@ -137,7 +137,7 @@ func TestBarrier(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	for name, p := range personalities() {
+	for name, p := range map[string]personality{"s3": s3Like(), "azure": azureLike()} {
 		s := serve(t, p)
 		old := s.put("k", []byte("old"))
 		s.tag = func(p PartRequest) string { return map[bool]string{true: "tag1"}[p.Number == 1] }

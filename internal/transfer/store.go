@@ -218,11 +218,3 @@ func (s *Store) head(ctx context.Context, op, key string) (h Head, err error) {
 }
 
 func (s *Store) strip(key string) string { return strings.TrimPrefix(key, s.o.Prefix) }
-
-// inFlight returns how many of n requests of a write run at a time.
-func (s *Store) inFlight(n int) int {
-	if s.traits.SerialParts {
-		return 1
-	}
-	return min(n, s.o.Concurrency)
-}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync/atomic"
 	"time"
 
 	"github.com/wholeblob/wholeblob/blob"
@@ -23,7 +24,8 @@ var errStalled = errors.New("the attempt stood still")
 type watch struct {
 	timer          *time.Timer
 	headers, stall time.Duration
-	rate           int64 // bytes per second, at least, of what the kernel still holds
+	rate           int64       // bytes per second, at least, of what the kernel still holds
+	whole          atomic.Bool // a body has been handed over whole, or was read to hash it
 }
 
 // watched returns a context for one attempt that ends when the attempt stands still. stop must be called.

@@ -1,15 +1,9 @@
 package s3blob_test
 
 import (
-	"context"
 	"fmt"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
-	"time"
-
-	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"github.com/wholeblob/wholeblob/blob"
 	"github.com/wholeblob/wholeblob/internal/fakes3"
@@ -86,91 +80,6 @@ func TestUploadThatIsGoneIsBegunAgain(t *testing.T) {
 		if _, err := openSmall(t, srv).Set(t.Context(), "k", blob.Bytes(content(3*P)), nil); err != nil {
 			t.Errorf("%s: %v", op, err)
 		}
-	}
-}
-
-// rotating hands out one session token after the other.
-type rotating struct {
-	mu     sync.Mutex
-	tokens []string
-	calls  atomic.Int64
-}
-
-func (r *rotating) Retrieve(context.Context) (aws.Credentials, error) {
-	r.calls.Add(1)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	token := r.tokens[0]
-	if len(r.tokens) > 1 {
-		r.tokens = r.tokens[1:]
-	}
-	c := fakes3.DefaultCredentials()
-	return aws.Credentials{AccessKeyID: c.AccessKey, SecretAccessKey: c.SecretKey, SessionToken: token}, nil
-}
-
-// A token that expires is renewed once, however many requests find out together; one that cannot be renewed is an error after two tries
-// (s3fs-fuse/s3fs-fuse #1042).
-func TestExpiredCredentialsAreRenewedOnce(t *testing.T) {
-	c := fakes3.DefaultCredentials()
-	expire := func(r *fakes3.Request) bool { return r.Header.Get("X-Amz-Security-Token") == "old" }
-	start := func(t *testing.T, tokens ...string) (*fakes3.Server, *rotating, *s3blob.Store) {
-		srv := fake(t, fakes3.Options{MinPartSize: -1, Credentials: []fakes3.Credentials{
-			{AccessKey: c.AccessKey, SecretKey: c.SecretKey, SessionToken: "old"}, {AccessKey: c.AccessKey, SecretKey: c.SecretKey, SessionToken: "new"},
-		}})
-		srv.PutObject("b", "k", [][]byte{content(10)}, nil)
-		p := &rotating{tokens: tokens}
-		st := open(t, srv, func(o *s3blob.Options) { small(o); o.AccessKey, o.SecretKey, o.Credentials = "", "", p })
-		mustGet(t, st, "k", nil)
-		srv.Inject(fakes3.Fault{Match: expire, Times: -1, Reply: &fakes3.Reply{Status: 400, Code: "ExpiredToken"}})
-		return srv, p, st
-	}
-	t.Run("renewed", func(t *testing.T) {
-		_, p, st := start(t, "old", "new")
-		var wg sync.WaitGroup
-		for range 50 {
-			wg.Go(func() {
-				if _, err := st.Get(t.Context(), "k", nil); err != nil {
-					t.Error(err)
-				}
-			})
-		}
-		wg.Wait()
-		if _, err := st.Set(t.Context(), "k2", blob.Bytes(content(5*P)), nil); err != nil {
-			t.Error(err)
-		}
-		if n := p.calls.Load(); n != 2 {
-			t.Errorf("%d calls of the provider, want one at the start and one renewal", n)
-		}
-	})
-	t.Run("not renewed", func(t *testing.T) {
-		srv, _, st := start(t, "old")
-		srv.ResetLog()
-		wantKind(t, getError(st, "k", nil), blob.ErrPermission)
-		if n := len(srv.Log()); n != 2 {
-			t.Errorf("%d requests, want 2", n)
-		}
-	})
-}
-
-// A wrong local clock is corrected by the service's after one refusal; a service that refuses all the same is not asked for ever.
-func TestWrongClockIsCorrectedOnce(t *testing.T) {
-	for _, off := range []time.Duration{-time.Hour, time.Hour} {
-		srv := fake(t, fakes3.Options{Now: func() time.Time { return time.Now().Add(off) }})
-		srv.PutObject("b", "k", [][]byte{content(10)}, nil)
-		st := open(t, srv, nil)
-		for range 3 {
-			mustGet(t, st, "k", nil)
-		}
-		if n := len(srv.Log()); n != 4 {
-			t.Errorf("%d requests for 3 reads, want one refusal", n)
-		}
-	}
-	srv := fake(t, fakes3.Options{})
-	srv.Inject(fakes3.Fault{Times: -1, Reply: &fakes3.Reply{Status: 403, Code: "RequestTimeTooSkewed", Header: map[string]string{"Date": time.Now().Add(time.Hour).UTC().Format("Mon, 02 Jan 2006 15:04:05 GMT")}}})
-	err := getError(open(t, srv, nil), "k", nil)
-	wantKind(t, err, blob.ErrPermission)
-	if n := len(srv.Log()); n > 2 || !strings.Contains(err.Error(), "date") {
-		t.Errorf("%d requests, %v", n, err)
 	}
 }
 

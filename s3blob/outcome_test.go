@@ -285,3 +285,25 @@ func (f *flipped) Read(p []byte) (int, error) {
 	}
 	return n, err
 }
+
+// A success that was answered before the body had been read is no success.
+func TestSuccessBeforeTheBodyIsNone(t *testing.T) {
+	for _, size := range []int{P - 1, 3 * P} {
+		srv := fake(t, fakes3.Options{MinPartSize: -1})
+		st := through(t, srv, nil, func(next http.RoundTripper, r *http.Request) (*http.Response, error) {
+			if r.Method != http.MethodPut {
+				return next.RoundTrip(r)
+			}
+			_, _ = io.CopyN(io.Discard, r.Body, 10)
+			_ = r.Body.Close()
+			return &http.Response{
+				Status: "200 OK", StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r,
+				Header: http.Header{"Etag": {`"x"`}}, Body: http.NoBody,
+			}, nil
+		})
+		_, err := st.Set(t.Context(), "k", blob.Bytes(content(size)), &blob.SetOptions{AtMostOnce: true})
+		if !errors.Is(err, blob.ErrUnavailable) || size < P && blob.OutcomeOf(err) != blob.Unknown {
+			t.Errorf("%d bytes: %v, outcome %v", size, err, blob.OutcomeOf(err))
+		}
+	}
+}

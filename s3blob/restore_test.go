@@ -2,6 +2,7 @@ package s3blob_test
 
 import (
 	"errors"
+	"sync"
 	"testing"
 	"time"
 
@@ -92,5 +93,28 @@ func TestSweepAbortsOldUploadsUnderThePrefix(t *testing.T) {
 	allowed := open(t, srv, func(o *s3blob.Options) { o.AllowWholeBucket = true })
 	if res, err := allowed.Sweep(t.Context(), time.Minute); err != nil || len(res.Aborted) != 1 {
 		t.Errorf("whole bucket, allowed: %+v, %v", res, err)
+	}
+}
+
+// Restores of one key at the same time all succeed.
+func TestRestoresAtTheSameTime(t *testing.T) {
+	srv := fake(t, fakes3.Options{Versioned: true, NoLog: true})
+	st := open(t, srv, func(o *s3blob.Options) { o.Restore = true })
+	for range 20 {
+		if _, err := st.Set(t.Context(), "k", blob.Bytes(content(10)), nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := st.Delete(t.Context(), "k", nil); err != nil {
+			t.Fatal(err)
+		}
+		var wg sync.WaitGroup
+		for range 4 {
+			wg.Go(func() {
+				if _, err := st.Restore(t.Context(), "k"); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
 	}
 }

@@ -240,3 +240,17 @@ func TestAbsurdRetryAfterStopsNobodyForLong(t *testing.T) {
 		}
 	})
 }
+
+// Headers and then silence is a stall, ended after Stall; a first byte that is late, but not that late, is none.
+func TestSilenceBehindTheHeadersIsAStall(t *testing.T) {
+	edit := func(o *s3blob.Options) { o.Stall, o.Retry.Attempt = 2*time.Second, time.Minute }
+	bubble(t, fakes3.Options{}, edit, func(t *testing.T, srv *fakes3.Server, st *s3blob.Store) {
+		srv.PutObject("b", "k", [][]byte{content(10)}, nil)
+		srv.Inject(fakes3.Fault{Op: "GetObject", Cut: &fakes3.Cut{At: 0, How: fakes3.Silence}})
+		start := time.Now()
+		wantBytes(t, mustGet(t, st, "k", nil).Data, content(10))
+		if d := time.Since(start); d < 2*time.Second || d > 3*time.Second {
+			t.Errorf("took %v of fake time, want the stall of 2s", d)
+		}
+	})
+}

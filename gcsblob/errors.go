@@ -43,11 +43,10 @@ func replyError(res *http.Response) error {
 			XMLName xml.Name `xml:"Error"`
 			Code    string
 			Message string
-			Details string
 		}
 		if xml.Unmarshal(data, &doc) == nil && doc.Code != "" {
 			g.Message = doc.Message
-			g.Errors = []googleapi.ErrorItem{{Reason: doc.Code, Message: doc.Details}}
+			g.Errors = []googleapi.ErrorItem{{Reason: doc.Code, Message: doc.Message}}
 		}
 	}
 	if g.Message == "" && len(g.Body) > maxErrorText {

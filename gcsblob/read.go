@@ -119,9 +119,10 @@ func generationText(gen int64) string {
 	return strconv.FormatInt(gen, 10)
 }
 
+// timeOf reads a time of the JSON API, to the second: the headers of a Read do not tell it better, and an object has one time.
 func timeOf(s string) time.Time {
 	t, _ := time.Parse(time.RFC3339, s)
-	return t
+	return t.Truncate(time.Second)
 }
 
 // parseSum reads a CRC-32C as the service writes it: base64 of the bytes in big-endian order ("Data validation and change detection").

@@ -93,7 +93,7 @@ func (s *session) redact(err error) error {
 		c.Header.Set("Retry-After", v)
 	}
 	if reason := code(g); reason != "" && !s.shown(reason) {
-		c.Errors = []googleapi.ErrorItem{{Reason: reason}}
+		c.Errors = []googleapi.ErrorItem{{Reason: reason, Message: c.Message}}
 	}
 	return c
 }
@@ -285,7 +285,8 @@ func (r *requests) Progress(ctx context.Context, up transfer.Upload, total int64
 	return transfer.Progress{Received: total, Done: true, Written: done}, nil
 }
 
-// Abort implements transfer.Requests. A cancelled session answers 499 ("Perform resumable uploads", Cancel an upload).
+// Abort implements transfer.Requests. A cancelled session answers 499 ("Perform resumable uploads", Cancel an upload). One whose last
+// chunk was refused for its condition is over, and has nothing to say but that.
 func (r *requests) Abort(ctx context.Context, up transfer.Upload) error {
 	ses, ok := r.sessions.get(up.ID, transfer.Sum{})
 	if !ok {
@@ -298,7 +299,8 @@ func (r *requests) Abort(ctx context.Context, up transfer.Upload) error {
 		r.sessions.drop(up.ID)
 		return nil
 	}
-	if err = r.ended(up, err); errors.Is(err, blob.ErrNotFound) {
+	if errors.Is(err, blob.ErrNotFound) || errors.Is(err, blob.ErrPrecondition) {
+		r.sessions.drop(up.ID)
 		return nil
 	}
 	return err

@@ -44,6 +44,7 @@ var rules = []struct {
 	{"s3blob", slices.Concat(sdks[1:], arrow, []string{"memblob", "fileblob", "internal/fakes3", "testing"}), nil, "a store links its own SDK and never another store"},
 	{"internal/fakehttp", every, nil, "what all fakes share knows no store and no SDK"},
 	{"internal/fakehttp", []string{"testing"}, nil, "a fake can serve a demo"},
+	{"internal/faultsweep", slices.Concat(sdks, arrow, []string{"s3blob", "gcsblob", "azblob", "internal/transfer", "internal/fakes3", "internal/fakegcs", "internal/fakeaz"}), nil, "what sweeps every store knows none"},
 	{"internal/fakes3", slices.Concat(sdks, arrow, []string{"blob", "s3blob", "internal/transfer", "testing"}), nil, "a fake that shares code with what it checks proves nothing"},
 	{"cmd/wholeblob", []string{"testing", "internal/realserver"}, nil, "test support stays out of the command"},
 }
@@ -72,7 +73,7 @@ func TestImportsPointDown(t *testing.T) {
 func TestLibraryPackagesReadNoFlagsOrEnvironment(t *testing.T) {
 	for _, p := range list(t, "./...") {
 		name := strings.TrimPrefix(p.ImportPath, module+"/")
-		support := name == "blob/blobtest" || strings.HasPrefix(name, "internal/realserver")
+		support := name == "blob/blobtest" || name == "internal/faultsweep" || strings.HasPrefix(name, "internal/realserver")
 		command := strings.HasPrefix(name, "cmd/") || strings.HasSuffix(name, "/with")
 		if slices.Contains(p.Imports, "testing") && !support {
 			t.Errorf("%s imports testing", name)

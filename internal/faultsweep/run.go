@@ -1,0 +1,189 @@
+package faultsweep
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/wholeblob/wholeblob/blob"
+	"github.com/wholeblob/wholeblob/internal/fakehttp"
+	"github.com/wholeblob/wholeblob/retry"
+)
+
+// struck is a mishap of the request with index at.
+type struck struct {
+	mishap
+	at int
+}
+
+type hit struct {
+	struck
+	kind Kind
+	op   string
+}
+
+// run is one run of an operation on a server of its own.
+type run struct {
+	*Target
+	op       *op
+	name     string
+	retries  bool
+	policy   retry.Policy
+	strikes  []struck
+	hits     []hit // written under the server's lock
+	requests int   // of the operation itself
+	kept     string
+	tally    tally
+}
+
+func (target *Target) newRun(op *op, p policy, strikes ...struck) *run {
+	return &run{Target: target, op: op, name: p.name, retries: p.retries, policy: p.policy, strikes: strikes}
+}
+
+func (r *run) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s, %s", r.op.name, r.name)
+	for _, s := range r.strikes {
+		fmt.Fprintf(&b, ", %s of request %d", s.name, s.at)
+	}
+	for _, h := range r.hits {
+		fmt.Fprintf(&b, ", a %s", h.op)
+	}
+	return b.String()
+}
+
+func (r *run) config() Config {
+	c := r.op.config
+	c.Stall, c.Policy = 5*time.Second, r.policy
+	return c
+}
+
+// bubble runs it in fake time.
+func (r *run) bubble(t *testing.T) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		setup := r.op.setup
+		setup.InMemory = true
+		s := r.Start(setup)
+		srv := s.HTTP()
+		defer srv.Close()
+		tr := srv.Transport()
+		defer tr.CloseIdleConnections()
+		c := r.config()
+		c.Transport = tr
+		r.do(t, s, c, func() {
+			synctest.Wait()
+			if n := srv.InFlight(); n > 0 {
+				t.Errorf("%s: %d requests in flight after Close", r, n)
+			}
+			tr.CloseIdleConnections()
+			synctest.Wait()
+			if n := srv.OpenConns(); n > 0 {
+				t.Errorf("%s: %d connections open after Close", r, n)
+			}
+		})
+	})
+}
+
+func (r *run) overTCP(t *testing.T) {
+	t.Helper()
+	s := r.Start(r.op.setup)
+	srv := s.HTTP()
+	defer srv.Close()
+	r.do(t, s, r.config(), func() {
+		eventually(t, func() bool { return srv.InFlight() == 0 && srv.OpenConns() == 0 })
+	})
+}
+
+// eventually waits for what other goroutines bring about. It looks now and then: a loop that yields would keep the runtime
+// from polling the network.
+func eventually(t *testing.T, ok func() bool) {
+	t.Helper()
+	tick := time.NewTicker(100 * time.Microsecond)
+	defer tick.Stop()
+	for looks := 0; !ok(); looks++ {
+		if looks > 100_000 {
+			t.Fatal("waited in vain")
+		}
+		<-tick.C
+	}
+}
+
+// do runs the operation, closes the store, and judges what is left.
+func (r *run) do(t *testing.T, s Service, c Config, closed func()) {
+	t.Helper()
+	st, err := r.Open(t.Context(), s, c)
+	if err == nil && r.op.prepare != nil {
+		err = r.op.prepare(t.Context(), s)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.kept = s.Kept(theKey)
+	r.inject(s.HTTP())
+	s.HTTP().ResetLog()
+	err = r.op.run(t.Context(), s, st)
+	r.requests = len(s.HTTP().Log())
+	closeErr := st.Close(t.Context())
+	closed()
+	s.HTTP().ClearFaults()
+	r.tally.runs, r.tally.faults = 1, len(r.hits)
+	if err != nil {
+		r.tally.surfaced++
+	}
+	for _, bad := range []error{r.judge(s, err), r.judgeUploads(t.Context(), s, st, closeErr)} {
+		if bad != nil {
+			t.Errorf("%s: %v\nerror of the operation: %v (outcome %v)\nrequests:\n%s", r, bad, err, blob.OutcomeOf(err), s.HTTP().Log())
+		}
+	}
+}
+
+// inject makes the strikes fall on the requests with their index.
+func (r *run) inject(srv *fakehttp.Server) {
+	for _, s := range r.strikes {
+		n := 0
+		s.fault.Match = func(q *fakehttp.Request) bool {
+			n++
+			if n != s.at+1 {
+				return false
+			}
+			r.hits = append(r.hits, hit{s, r.Kind(q), q.Op})
+			return true
+		}
+		srv.Inject(s.fault)
+	}
+}
+
+// start starts a service that ends with the test.
+func (target *Target) start(t *testing.T, setup Setup) Service {
+	t.Helper()
+	s := target.Start(setup)
+	t.Cleanup(s.HTTP().Close)
+	return s
+}
+
+// quick is a policy with short delays.
+func quick(attempts int) retry.Policy {
+	return retry.Policy{FirstDelay: time.Microsecond, MaxDelay: time.Millisecond, Attempts: attempts}
+}
+
+// open opens a store that is closed with the test.
+func (target *Target) open(t *testing.T, s Service, c Config) blob.Blob {
+	t.Helper()
+	if c.Policy == (retry.Policy{}) {
+		c.Policy = quick(3)
+	}
+	st, err := target.Open(t.Context(), s, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := st.Close(context.Background()); err != nil { // the test's context has ended in a clean-up
+			t.Logf("close: %v", err)
+		}
+	})
+	return st
+}

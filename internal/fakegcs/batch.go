@@ -3,6 +3,7 @@ package fakegcs
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"mime"
@@ -60,7 +61,7 @@ func (c *call) batchParts(body []byte) ([]batchPart, *apiError) {
 	for m := multipart.NewReader(bytes.NewReader(body), params["boundary"]); ; {
 		p, err := m.NextRawPart()
 		switch {
-		case err == io.EOF && len(parts) > 0: //nolint:errorlint // NextRawPart returns io.EOF itself
+		case errors.Is(err, io.EOF) && len(parts) > 0:
 			return parts, nil
 		case err != nil:
 			return nil, bad("%v", err)
@@ -82,25 +83,18 @@ func (c *call) batchParts(body []byte) ([]batchPart, *apiError) {
 	}
 }
 
-// readInner reads the request within a part; its line may come without the
-// HTTP version.
+// readInner reads the request within a part. Its line may come without the
+// HTTP version, and its headers without the empty line that ends them.
 func readInner(r io.Reader) (*http.Request, error) {
 	text, err := io.ReadAll(r)
 	if err != nil {
 		return nil, err
 	}
-	line, rest, _ := bytes.Cut(bytes.TrimLeft(text, "\r\n "), []byte("\n"))
-	request := strings.TrimRight(string(line), "\r ")
-	if !strings.Contains(request, " HTTP/1.") {
-		request += " HTTP/1.1"
+	line, rest, _ := strings.Cut(strings.TrimLeft(string(text), "\r\n "), "\n")
+	if line = strings.TrimRight(line, "\r "); !strings.Contains(line, " HTTP/1.") {
+		line += " HTTP/1.1"
 	}
-	if !bytes.Contains(rest, []byte("\n\r\n")) && !bytes.Contains(rest, []byte("\n\n")) {
-		rest = append(bytes.TrimRight(rest, "\r\n"), "\r\n\r\n"...)
-	}
-	if !bytes.HasPrefix(rest, []byte("\r\n")) && !bytes.HasPrefix(rest, []byte("\n")) || request == "" {
-		rest = bytes.TrimLeft(rest, " ")
-	}
-	return http.ReadRequest(bufio.NewReader(io.MultiReader(strings.NewReader(request+"\r\n"), bytes.NewReader(rest))))
+	return http.ReadRequest(bufio.NewReader(strings.NewReader(line + "\r\n" + rest + "\r\n\r\n")))
 }
 
 // runPart answers one call of a batch.

@@ -139,8 +139,8 @@ func (c *call) content(a *fakehttp.Answer, o *object) *apiError {
 		// ("Transcoding of gzip-compressed files").
 		a.Set("Warning", "214 UploadServer gunzipped")
 		a.Body, a.Length = fakehttp.Rope{plain}, int64(len(plain))
-		if c.Method == http.MethodGet {
-			c.Length = max(c.Length, fakehttp.Chunked)
+		if c.Length == fakehttp.Announced {
+			c.Length = fakehttp.Chunked
 		}
 		return nil
 	}

@@ -78,6 +78,9 @@ func (c *call) list() (*fakehttp.Answer, *apiError) {
 		byKey[id] = o
 	}
 	c.EditPage(&page)
+	if _, ok := parseToken(page.Token); !ok {
+		page.Token = l.last.token() // one that the script made up leads behind this page
+	}
 	doc := struct {
 		Kind     string      `json:"kind"`
 		Next     string      `json:"nextPageToken,omitempty"`

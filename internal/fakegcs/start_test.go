@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -133,4 +134,32 @@ func escape(s string) string {
 		}
 	}
 	return b.String()
+}
+
+func itoa(n int64) string { return strconv.FormatInt(n, 10) }
+
+// list is the names, and the prefixes, of a page.
+func (a answer) list(t *testing.T) string {
+	t.Helper()
+	var doc page
+	a.decode(t, &doc)
+	return doc.String()
+}
+
+// page is a page of a listing.
+type page struct {
+	Items         []resource
+	Prefixes      []string
+	NextPageToken string
+}
+
+func (p page) String() string {
+	var out []string
+	for _, o := range p.Items {
+		out = append(out, o.Name)
+	}
+	for _, x := range p.Prefixes {
+		out = append(out, x+" prefix")
+	}
+	return strings.Join(out, "|")
 }

@@ -22,7 +22,7 @@ func asStored(res *http.Response, rep *transfer.ReadReply) error {
 		return unreadable(fmt.Errorf("the transport has unpacked the reply"))
 	case stored == "" || sent == stored: // not stated, or untouched
 	case stored == identityCoding && sent == gzipCoding && !rep.Partial:
-		rep.Body, rep.Length = &unpacked{body: res.Body}, -1
+		rep.Body, rep.Length, rep.Checked = &unpacked{body: res.Body}, -1, true // gzip has a checksum
 	default:
 		return unreadable(fmt.Errorf("the object is stored with coding %s and came with %s", stored, sent))
 	}

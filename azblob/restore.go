@@ -18,6 +18,9 @@ import (
 // DeletedVersions implements transfer.Requests. On an account with soft delete a deleted blob is listed as one entry that says so; on one with
 // versions all of them are, and the newest is the current one unless the blob has been deleted ("Soft delete for blobs", "Blob versioning").
 func (r *requests) DeletedVersions(ctx context.Context, key, token string) (transfer.VersionPage, error) {
+	if !addressable(key) {
+		return transfer.VersionPage{}, nil
+	}
 	st := &sent{}
 	out, err := r.client.NewListBlobsFlatPager(&container.ListBlobsFlatOptions{
 		Prefix: &key, Marker: optional(token), ResponseFormat: container.StorageResponseFormatXML,

@@ -18,6 +18,9 @@ const (
 	maxBatchBody = 4 << 20
 )
 
+// tooMany is the code for a batch of more requests, as Azurite has it; no document names it.
+const tooMany = "ExceedsMaxBatchRequestCount"
+
 // batch is Blob Batch: up to 256 requests of one kind, each authorized by itself, none of which sees another. Here the
 // only kind is Delete Blob.
 func (c *call) batch() (*response, *apiError) {
@@ -32,13 +35,17 @@ func (c *call) batch() (*response, *apiError) {
 	if err != nil {
 		return nil, err
 	}
-	parts, err := c.parts(b.data, params["boundary"])
-	if err != nil {
-		return nil, err
-	}
-	c.keys = len(parts)
 	boundary := "batchresponse_" + c.s.requestID()
 	var out bytes.Buffer
+	parts, err := c.parts(b.data, params["boundary"])
+	switch {
+	case err != nil && err.code != tooMany:
+		return nil, err
+	case err != nil: // one part that has no id answers for the whole
+		fmt.Fprintf(&out, "--%s\r\nContent-Type: application/http\r\n\r\n", boundary)
+		c.answer(&out, refusal(err, c.s.requestID(), c.method, c.s))
+	}
+	c.keys = len(parts)
 	for _, p := range parts {
 		fmt.Fprintf(&out, "--%s\r\nContent-Type: application/http\r\n", boundary)
 		if p.id != "" {
@@ -74,7 +81,7 @@ func (c *call) parts(data []byte, boundary string) ([]*part, *apiError) {
 			return nil, errInput("The batch is not multipart/mixed: %v", err)
 		}
 		if len(out) == maxBatch {
-			return nil, errInput("A batch has at most %d requests.", maxBatch)
+			return nil, fail(http.StatusBadRequest, tooMany, "The batch operation exceeds maximum number of allowed subrequests.")
 		}
 		text, err := io.ReadAll(mp)
 		if err != nil || mp.Header.Get("Content-Type") != "application/http" {
@@ -149,7 +156,11 @@ func (p *part) write(out *bytes.Buffer) {
 		resp = refusal(err, id, p.method, p.s)
 	}
 	resp.Set("x-ms-request-id", id)
-	resp.Set("x-ms-version", p.header.Get("x-ms-version"))
+	p.answer(out, resp)
+}
+
+// answer writes one answer as a part has it.
+func (c *call) answer(out *bytes.Buffer, resp *response) {
 	resp.Set("Server", "Windows-Azure-Blob/1.0")
 	if n := resp.Body.Size(); n > 0 {
 		resp.Set("Content-Length", fmt.Sprint(n))

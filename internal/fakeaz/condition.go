@@ -92,11 +92,12 @@ func (cd conditions) changed(r *revision) bool {
 	return cd.noneMatch != "" && !etagIn(cd.noneMatch, r.etag) || !cd.since.IsZero() && second(r.modTime).After(cd.since)
 }
 
-// write checks the conditions of an operation that replaces cur, nil when there is no blob. A blob with uncommitted
-// blocks only is none. "*" for a blob that exists is refused with 409, not 412.
+// write checks the conditions of an operation that replaces cur, nil when there is no blob: then the dates, which it has
+// none of, hold (RFC 9110), and no ETag matches. A blob with uncommitted blocks only is none. "*" for a blob that exists
+// is refused with 409, not 412.
 func (cd conditions) write(cur *revision) *apiError {
 	switch {
-	case cur == nil && (cd.match != "" || !cd.notSince.IsZero()):
+	case cur == nil && cd.match != "":
 		return errCondition()
 	case cur == nil:
 		return nil
@@ -106,6 +107,15 @@ func (cd conditions) write(cur *revision) *apiError {
 		return errCondition()
 	}
 	return nil
+}
+
+// missing is the answer to a read or a delete of a blob that is not there. The documents do not say whether a condition
+// goes before that.
+func (c *call) missing(cd conditions) *apiError {
+	if c.s.Knobs().ConditionsFirst && cd.match != "" {
+		return errCondition()
+	}
+	return errBlobNotFound()
 }
 
 // existing checks the conditions of an operation on a blob that exists and is not replaced, such as Delete Blob.

@@ -26,7 +26,7 @@ func (c *call) deleteBlob() (*response, *apiError) {
 	e := c.c.entry(c.s, c.blob)
 	r := e.find(version, snapshot)
 	if r == nil {
-		return nil, errBlobNotFound()
+		return nil, c.missing(cd)
 	}
 	if err := cd.existing(r); err != nil {
 		return nil, err

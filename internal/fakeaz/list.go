@@ -156,7 +156,7 @@ func (c *call) collect(q *listQuery) (page []item, next marker) {
 	defer c.c.mu.Unlock()
 	names := c.c.names()
 	order := c.s.Knobs().Order
-	from := 0
+	var from int
 	if order == nil {
 		from, _ = slices.BinarySearch(names, max(q.marker.name, q.prefix))
 	} else {
@@ -200,7 +200,7 @@ func (c *call) listBlobs() (*response, *apiError) {
 		return nil, err
 	}
 	var items []item
-	next := marker{}
+	var next marker
 	if c.s.Knobs().EmptyPages && q.marker.kind == "k" {
 		next = q.marker
 		next.kind = "p"

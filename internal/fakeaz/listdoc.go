@@ -8,7 +8,7 @@ import (
 
 // listDocument is the body of List Blobs. Blobs and prefixes come in one order.
 func (c *call) listDocument(q *listQuery, items []item, token string) *xmlDoc {
-	d := newDoc("EnumerationResults", "ServiceEndpoint", c.s.URL()+"/"+c.s.opts.Account+"/", "ContainerName", c.container)
+	d := newDoc("EnumerationResults", attr{"ServiceEndpoint", c.s.Endpoint() + "/"}, attr{"ContainerName", c.container})
 	d.some("Prefix", q.prefix)
 	d.some("Marker", c.query.Get("marker"))
 	d.some("StartFrom", q.from)

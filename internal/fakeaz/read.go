@@ -28,11 +28,11 @@ func (c *call) getBlob() (*response, *apiError) {
 	current := r != nil && e.current == r
 	c.c.mu.Unlock()
 	if r == nil {
-		return nil, errBlobNotFound()
+		return nil, c.missing(cd)
 	}
 	if err := cd.read(r); err != nil {
 		if err.status == http.StatusNotModified {
-			err.with("ETag", c.shape.ETagOf(r.etag)).with("Last-Modified", httpDate(r.modTime))
+			err = err.with("ETag", c.shape.ETagOf(r.etag)).with("Last-Modified", httpDate(r.modTime))
 		}
 		return nil, err
 	}

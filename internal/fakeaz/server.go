@@ -86,6 +86,9 @@ type Knobs struct {
 	// CommittedIDs lets Put Block compare the length of ids with those of committed blocks too. False: with uncommitted
 	// ones only.
 	CommittedIDs bool
+	// ConditionsFirst answers If-Match on a blob that is not there with 412 in Get Blob, Get Blob Properties and Delete Blob
+	// too, as Azurite does. False: with 404.
+	ConditionsFirst bool
 	// NoBatch answers Blob Batch with 501 NotImplemented.
 	NoBatch bool
 	// LosesMetadata drops user metadata.

@@ -23,9 +23,9 @@ func (c *call) createContainer() (*response, *apiError) {
 	return resp, nil
 }
 
-func (k *container) describe(resp *response) {
-	resp.Set("ETag", k.etag)
-	resp.Set("Last-Modified", httpDate(k.created))
+func (c *container) describe(resp *response) {
+	resp.Set("ETag", c.etag)
+	resp.Set("Last-Modified", httpDate(c.created))
 }
 
 func (c *call) containerProperties() (*response, *apiError) {
@@ -55,7 +55,7 @@ func (c *call) listContainers() (*response, *apiError) {
 	}
 	c.s.mu.RUnlock()
 	slices.SortFunc(ks, func(a, b *container) int { return strings.Compare(a.name, b.name) })
-	d := newDoc("EnumerationResults", "ServiceEndpoint", c.s.Endpoint()+"/")
+	d := newDoc("EnumerationResults", attr{"ServiceEndpoint", c.s.Endpoint() + "/"})
 	d.begin("Containers")
 	for _, k := range ks {
 		d.begin("Container")

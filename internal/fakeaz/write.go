@@ -236,7 +236,7 @@ func decodeID(id string) *apiError {
 	case err != nil || len(raw) == 0:
 		return errQuery("blockid", id, "Not a valid base64 string.")
 	case len(raw) > 64:
-		return errQuery("blockid", id, "The block ID is longer than 64 bytes.")
+		return errOutOfRange().elem("QueryParameterName", "blockid").elem("QueryParameterValue", id)
 	}
 	return nil
 }

@@ -2,7 +2,6 @@ package fakeaz
 
 import (
 	"bytes"
-	"encoding/xml"
 	"fmt"
 	"io"
 	"net/http"
@@ -22,19 +21,21 @@ type xmlDoc struct {
 	open []string
 }
 
-func newDoc(root string, attrs ...string) *xmlDoc {
+func newDoc(root string, attrs ...attr) *xmlDoc {
 	d := &xmlDoc{}
 	d.buf.WriteString(xmlHead)
 	d.begin(root, attrs...)
 	return d
 }
 
-// begin opens an element; attrs are pairs of name and value.
-func (d *xmlDoc) begin(name string, attrs ...string) {
+// attr is an attribute of an element.
+type attr struct{ name, value string }
+
+func (d *xmlDoc) begin(name string, attrs ...attr) {
 	d.buf.WriteString("<" + name)
-	for i := 0; i < len(attrs); i += 2 {
-		d.buf.WriteString(" " + attrs[i] + `="`)
-		escapeXML(&d.buf, attrs[i+1])
+	for _, a := range attrs {
+		d.buf.WriteString(" " + a.name + `="`)
+		escapeXML(&d.buf, a.value)
 		d.buf.WriteByte('"')
 	}
 	d.buf.WriteByte('>')
@@ -74,7 +75,7 @@ func (d *xmlDoc) bytes() []byte {
 // XML (U+FFFE or U+FFFF are named) is percent-encoded, and the element says so.
 func (d *xmlDoc) name(value string) {
 	if strings.ContainsFunc(value, invalidXML) {
-		d.begin("Name", "Encoded", "true")
+		d.begin("Name", attr{"Encoded", "true"})
 		d.buf.WriteString(url.PathEscape(value))
 		d.end()
 		return
@@ -126,13 +127,6 @@ const HTMLPage = "<html><head><title>502 Bad Gateway</title></head><body><center
 // newReader reads a document of a client, past its byte order mark.
 func newReader(data []byte) io.Reader {
 	return bytes.NewReader(bytes.TrimPrefix(data, []byte("\ufeff")))
-}
-
-func parseXML(data []byte, into any) *apiError {
-	if err := xml.NewDecoder(newReader(data)).Decode(into); err != nil {
-		return errXML()
-	}
-	return nil
 }
 
 func docResponse(d *xmlDoc) *response {

@@ -2,7 +2,6 @@ package transfer
 
 import (
 	"errors"
-	"sync"
 
 	"github.com/wholeblob/wholeblob/blob"
 )
@@ -38,40 +37,3 @@ func (r *read) readAhead() error {
 // mayMend reports whether the failure of a read ahead may have another reason than it seems: a manifest that is wrong about the
 // total makes a range impossible, and a service that ignores ranges has to be asked in another way.
 func mayMend(err error) bool { return errors.Is(err, errVersion) || errors.Is(err, errStepDown) }
-
-// pin is the version that all segments of a read must have. INVARIANT: once set it never changes.
-type pin struct {
-	mu   sync.Mutex
-	head Head
-	ok   bool   // head is set
-	want string // a version that the head must have, or ""
-}
-
-func (p *pin) expect(version string) { p.want = version }
-
-func (p *pin) set(h Head) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.head, p.ok = h, true
-}
-
-// get returns the head, as far as it is known: without one only the version that was expected.
-func (p *pin) get() Head {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !p.ok {
-		return Head{Version: p.want}
-	}
-	return p.head
-}
-
-// same reports whether h is of the version that is read; the first h decides that.
-func (p *pin) same(h Head) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.ok {
-		return sameVersion(h, p.head)
-	}
-	p.head, p.ok = h, true
-	return p.want == "" || h.Version == "" || h.Version == p.want
-}

@@ -51,12 +51,15 @@ func (s *Store) get(ctx context.Context, op, key string, o blob.GetOptions, inFl
 		mode = byRange // whatever becomes of it says nothing about parts
 	}
 	ahead := s.canReadAhead(o, mode)
+	damaged := false
 	for restarts := 0; ; {
 		r := &read{s: s, op: op, key: key, o: o, mode: mode, inFlight: inFlight, ahead: ahead}
 		obj, err := r.run(ctx)
 		switch {
 		case err == nil:
 			return obj, nil
+		case errors.Is(err, errDamaged) && !damaged:
+			damaged = true // once more: it may have happened on the way
 		case ahead && mayMend(err):
 			ahead = false // once more with a first request, which tells what is wrong
 		case errors.Is(err, errStepDown) && mode < plain:
@@ -118,8 +121,8 @@ func (r *read) run(ctx context.Context) (blob.Object, error) {
 	if got := r.got.Load(); got != r.hi-r.lo {
 		return blob.Object{}, truncated("assembled %d bytes, want %d", got, r.hi-r.lo)
 	}
-	if err := r.o.Want.Verify(r.total, r.lo, r.buf); err != nil {
-		return blob.Object{}, r.notWanted(err)
+	if err := r.verify(); err != nil {
+		return blob.Object{}, err
 	}
 	return blob.Object{Info: r.s.info(r.key, r.pin.get(), r.total), Offset: r.lo, Data: r.buf}, nil
 }
@@ -416,15 +419,6 @@ func segmentRefused(req ReadRequest, err error) error {
 		return errVersion // the object was there, and as long, a moment ago
 	}
 	return err
-}
-
-// sameVersion compares what two replies say. Without versions in both, the time of the last change stands in; without
-// that either, only the total and the length protect the read.
-func sameVersion(a, b Head) bool {
-	if a.Version != "" && b.Version != "" {
-		return a.Version == b.Version
-	}
-	return a.ModTime.IsZero() || b.ModTime.IsZero() || a.ModTime.Equal(b.ModTime)
 }
 
 func truncated(format string, args ...any) error {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 
 	"github.com/wholeblob/wholeblob/blob"
@@ -107,6 +108,9 @@ func (s *service) headOf(o *stored) Head {
 	}
 	if s.noVersions {
 		h.Version = ""
+	}
+	if s.p.traits.Sums {
+		h.CRC32C, h.HasCRC32C = crc32.Checksum(o.data, castagnoli), true
 	}
 	return h
 }

@@ -182,7 +182,7 @@ func (s *Store) info(key string, h Head, size int64) blob.Info {
 	user, _ := blob.Unseal(h.Metadata)
 	return blob.Info{
 		Key: key, Size: size, Version: h.Version, ModTime: h.ModTime,
-		Metadata: user, ContentType: h.ContentType,
+		Metadata: user, ContentType: h.ContentType, CRC32C: h.CRC32C, HasCRC32C: h.HasCRC32C,
 	}
 }
 

@@ -3,6 +3,7 @@ package transfer
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"hash/crc32"
 	"io"
 
@@ -69,4 +70,31 @@ func (w *write) wholeSum(ctx context.Context) (Sum, error) {
 		return Sum{}, err
 	}
 	return r.of(w.s.traits, w.src.Size()), nil
+}
+
+// errDamaged is the error of a read whose bytes do not have the sum that the service states.
+var errDamaged = fmt.Errorf("%w: not the bytes that the store has the sum of", blob.ErrCorrupt)
+
+// verify compares what was read with the sum that the service states, and with what the caller's manifest says. A sum is of the whole
+// object, so only a whole object has one; and where both say the same, it is taken once.
+//
+// The stored sum comes first: bytes that do not have it may have been damaged on the way, and are worth another read. Bytes that
+// have it, and are not what the manifest says, will be the same next time.
+func (r *read) verify() error {
+	want, head := r.o.Want, r.pin.get()
+	if head.HasCRC32C && r.lo == 0 && r.hi == r.total {
+		if got := crc32.Checksum(r.buf, castagnoli); got != head.CRC32C {
+			return &blob.Error{
+				Kind: blob.ErrCorrupt, Outcome: blob.NotApplied, Exhausted: true,
+				Err: fmt.Errorf("%w: CRC32C is %08x, the store states %08x", errDamaged, got, head.CRC32C),
+			}
+		}
+		if want.HasCRC32C && want.CRC32C == head.CRC32C {
+			want.CRC32C, want.HasCRC32C = 0, false
+		}
+	}
+	if err := want.Verify(r.total, r.lo, r.buf); err != nil {
+		return r.notWanted(err)
+	}
+	return nil
 }

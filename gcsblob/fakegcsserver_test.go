@@ -73,28 +73,3 @@ func TestChunksOnFakeGCSServer(t *testing.T) {
 		wantBytes(t, mustGet(t, st, "k", nil).Data, data)
 	}
 }
-
-// It has no soft delete, but versions.
-func TestRestoreOnFakeGCSServer(t *testing.T) {
-	srv := realserver.FakeGCS(t)
-	st := openReal(t, srv, srv.NewBucket(t, realserver.Versioned), func(o *gcsblob.Options) {
-		o.Restore, o.Prefix = gcsblob.RestoreVersions, "team"
-	})
-	for _, data := range [][]byte{[]byte("one"), content(chunk + 1)} {
-		mustSet(t, st, "key", data, nil)
-		if err := st.Delete(t.Context(), "key", nil); err != nil {
-			t.Fatal(err)
-		}
-		_, err := st.Get(t.Context(), "key", nil)
-		wantKind(t, err, blob.ErrNotFound)
-		for range 2 { // idempotent
-			info, err := st.Restore(t.Context(), "key")
-			if err != nil || info.Size != int64(len(data)) {
-				t.Fatalf("Restore: %+v, %v", info, err)
-			}
-			wantBytes(t, mustGet(t, st, "key", nil).Data, data)
-		}
-	}
-	_, err := st.Restore(t.Context(), "never")
-	wantKind(t, err, blob.ErrNotFound)
-}

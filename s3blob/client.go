@@ -34,11 +34,11 @@ func newTransport() *http.Transport {
 
 // sdk returns the options of the SDK's client: no retries, no checksums of its own unless asked for, requests
 // through do.
-func (o *Options) sdk(do *doer, creds *renewing) s3.Options {
+func (o *Options) sdk(do *doer, creds *renewing, sign signer) s3.Options {
 	so := s3.Options{
 		Region:                     o.Region,
 		Credentials:                creds.cache,
-		HTTPSignerV4:               newSigner(),
+		HTTPSignerV4:               sign,
 		UsePathStyle:               o.PathStyle,
 		Retryer:                    aws.NopRetryer{}, // the engine has the only loop
 		HTTPClient:                 do,
@@ -66,20 +66,28 @@ func (o *Options) sdk(do *doer, creds *renewing) s3.Options {
 	return so
 }
 
-// doer is the SDK's HTTP client: one round trip, no redirects. (A redirect would be sent with a signature
+// doer is the SDK's HTTP client, and that of lean requests: one round trip, no redirects. (A redirect would be sent with a signature
 // for another host.)
-type doer struct{ rt http.RoundTripper }
+type doer struct {
+	rt    http.RoundTripper
+	clock *clock
+}
 
 // Do implements s3.HTTPClient.
 func (d *doer) Do(req *http.Request) (*http.Response, error) {
 	st, ok := req.Context().Value(sentKey{}).(*sent)
-	if ok {
-		req = st.trace(req)
+	if !ok {
+		st = new(sent)
 	}
+	return d.send(req.WithContext(st.traced(req.Context())), st)
+}
+
+// send makes one round trip. req has the trace of st.
+func (d *doer) send(req *http.Request, st *sent) (*http.Response, error) {
 	switch {
 	case req.Body == nil || req.Body == http.NoBody:
 		once(req)
-	case ok && st.body != nil && req.ContentLength == st.body.size && req.Header.Get("Content-Encoding") != "aws-chunked":
+	case st.body != nil && req.ContentLength == st.body.size && req.Header.Get("Content-Encoding") != "aws-chunked":
 		req.Body = wireBody{st.body, req.Body}
 	default:
 		// The SDK closes the body when the reply's headers come. What it has put around it then answers WriteTo with io.EOF, which
@@ -87,7 +95,12 @@ func (d *doer) Do(req *http.Request) (*http.Response, error) {
 		// which the reply is just being read. Read answers the same without harm.
 		req.Body = struct{ io.ReadCloser }{req.Body}
 	}
-	return d.rt.RoundTrip(req)
+	st.entered.Store(true)
+	reply, err := d.rt.RoundTrip(req)
+	if err == nil {
+		d.clock.learn(reply.Header, st.begun)
+	}
+	return reply, err
 }
 
 // once keeps net/http from sending a request without a body again by itself. It does so with a GET or HEAD whose kept connection ended
@@ -119,13 +132,12 @@ func (s *sent) watch(ctx context.Context) context.Context {
 	return context.WithValue(ctx, sentKey{}, s)
 }
 
-// trace returns the request with a trace that tells s about its connection.
-func (s *sent) trace(req *http.Request) *http.Request {
-	s.entered.Store(true)
-	return req.WithContext(httptrace.WithClientTrace(req.Context(), &httptrace.ClientTrace{
+// traced returns ctx with a trace that tells s about the connection of its request.
+func (s *sent) traced(ctx context.Context) context.Context {
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GetConn: func(string) { s.asked.Store(true) },
 		GotConn: func(httptrace.GotConnInfo) { s.connected.Store(true) },
-	}))
+	})
 }
 
 // certainlyNot reports whether the service cannot have seen a whole request. A transport that tells nothing of its connections

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -72,17 +73,44 @@ func (r *renewing) invalidate() {
 	}
 }
 
-// signer is the SDK's, and notes what each request was signed with.
-type signer struct{ inner *v4.Signer }
+// clock tells the time by which requests are signed: the local one, unless replies show that the service's is another.
+type clock struct{ ahead atomic.Int64 } // by how many nanoseconds the service's is ahead
 
-func newSigner() signer {
-	return signer{v4.NewSigner(func(o *v4.SignerOptions) { o.DisableURIPathEscaping = true })} // S3 signs the path as it is sent
+func (c *clock) now() time.Time { return time.Now().Add(time.Duration(c.ahead.Load())) }
+
+// learn takes the service's time from the headers of a reply to a request that was begun at this time of the local clock.
+func (c *clock) learn(reply http.Header, begun time.Time) {
+	const slow = 15 * time.Minute // its date may be as old as that: signatures are valid for no longer
+	date, err := http.ParseTime(reply.Get("Date"))
+	if err != nil || reply.Get("Age") != "" || time.Since(begun) > slow { // Age: out of a cache
+		return
+	}
+	ahead := time.Until(date)
+	if ahead.Abs() < clockSkew {
+		ahead = 0
+	}
+	c.ahead.Store(int64(ahead))
 }
 
-// SignHTTP implements s3.HTTPSignerV4.
-func (s signer) SignHTTP(ctx context.Context, c aws.Credentials, r *http.Request, payloadHash, service, region string, at time.Time, opts ...func(*v4.SignerOptions)) error {
+// signer is the SDK's, by our clock, and notes what each request was signed with.
+type signer struct {
+	inner *v4.Signer
+	clock *clock
+}
+
+func newSigner(c *clock) signer {
+	return signer{v4.NewSigner(func(o *v4.SignerOptions) { o.DisableURIPathEscaping = true }), c} // S3 signs the path as it is sent
+}
+
+// SignHTTP implements s3.HTTPSignerV4. The time is not the SDK's, which learns from replies to its own requests alone.
+func (s signer) SignHTTP(ctx context.Context, c aws.Credentials, r *http.Request, payloadHash, service, region string, _ time.Time, opts ...func(*v4.SignerOptions)) error {
+	at := s.clock.now()
 	if st, ok := ctx.Value(sentKey{}).(*sent); ok {
-		st.identity, st.signedAt, st.begun = identity(c), at, time.Now()
+		st.signed(c, at)
 	}
 	return s.inner.SignHTTP(ctx, c, r, payloadHash, service, region, at, opts...)
+}
+
+func (s *sent) signed(c aws.Credentials, at time.Time) {
+	s.identity, s.signedAt, s.begun = identity(c), at, time.Now()
 }

@@ -61,7 +61,7 @@ func (r *requests) fault(ctx context.Context, err error, st *sent) error {
 			e.Kind, e.Err = blob.ErrUnavailable, fmt.Errorf("credentials have expired and are renewed: %w", err)
 		}
 	case "RequestTimeTooSkewed":
-		// The SDK takes the service's date from the reply and corrects the next signature by it.
+		// The clock of signatures has taken the service's date from the reply.
 		if wrongDate(err, st.signedAt) && r.skew.correct(st.begun) {
 			e.Kind, e.Err = blob.ErrUnavailable, fmt.Errorf("the local clock is wrong, the service's is used: %w", err)
 		} else {

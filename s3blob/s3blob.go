@@ -34,8 +34,6 @@ import (
 	"fmt"
 	"net/http"
 
-	"github.com/aws/aws-sdk-go-v2/service/s3"
-
 	"github.com/wholeblob/wholeblob/blob"
 	"github.com/wholeblob/wholeblob/internal/transfer"
 )
@@ -68,9 +66,7 @@ func New(ctx context.Context, bucket string, opts *Options) (*Store, error) {
 		st.transport = newTransport()
 		rt = st.transport
 	}
-	creds := newRenewing(o.Credentials)
-	r := &requests{client: s3.New(o.sdk(&doer{rt: rt}, creds)), creds: creds, bucket: bucket, checksums: o.checksums()}
-	st.Store = transfer.New(r, o.traits(), o.engine())
+	st.Store = transfer.New(newRequests(o, bucket, rt), o.traits(), o.engine())
 	return st, nil
 }
 

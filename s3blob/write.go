@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/url"
+	"strconv"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -18,6 +20,38 @@ import (
 func (r *requests) Put(ctx context.Context, req transfer.PutRequest) (transfer.Written, error) {
 	st := &sent{body: &sentBody{r: req.Body(), size: req.Size}}
 	defer st.body.letGo()
+	var written transfer.Written
+	var err error
+	if r.lean.put != nil {
+		written.Version, err = r.putLean(ctx, st, &req)
+	} else {
+		written.Version, err = r.putBySDK(ctx, st, &req)
+	}
+	if err != nil {
+		return transfer.Written{}, onKey(req.Cond, r.fault(ctx, err, st))
+	}
+	return written, st.unread()
+}
+
+func (r *requests) putLean(ctx context.Context, st *sent, req *transfer.PutRequest) (version string, err error) {
+	h := make(http.Header, len(req.Metadata)+3)
+	h["Content-Type"] = []string{req.ContentType}
+	for name, v := range req.Metadata {
+		h[http.CanonicalHeaderKey("X-Amz-Meta-"+name)] = []string{v}
+	}
+	if absent, match := condition(req.Cond); absent != nil {
+		h["If-None-Match"] = []string{*absent}
+	} else if match != nil {
+		h["If-Match"] = []string{*match}
+	}
+	reply, err := r.lean.put.send(ctx, st, req.Key, "", h)
+	if err != nil {
+		return "", err
+	}
+	return untagged(reply.Header.Get("Etag")), r.lean.put.done(ctx, req.Key, reply)
+}
+
+func (r *requests) putBySDK(ctx context.Context, st *sent, req *transfer.PutRequest) (version string, err error) {
 	in := &s3.PutObjectInput{
 		Bucket: &r.bucket, Key: &req.Key, Body: st.body, ContentLength: &req.Size,
 		ContentType: &req.ContentType, Metadata: req.Metadata,
@@ -25,9 +59,9 @@ func (r *requests) Put(ctx context.Context, req transfer.PutRequest) (transfer.W
 	in.IfNoneMatch, in.IfMatch = condition(req.Cond)
 	out, err := r.client.PutObject(st.watch(ctx), in)
 	if err != nil {
-		return transfer.Written{}, onKey(req.Cond, r.fault(ctx, err, st))
+		return "", err
 	}
-	return transfer.Written{Version: unquoted(out.ETag)}, st.unread()
+	return unquoted(out.ETag), nil
 }
 
 // unread returns an error if a success was answered before the body had been handed over: whatever was stored, it is not the whole.
@@ -87,6 +121,32 @@ func (r *requests) Begin(ctx context.Context, req transfer.BeginRequest) (transf
 func (r *requests) Part(ctx context.Context, up transfer.Upload, p transfer.PartRequest) (transfer.Part, error) {
 	st := &sent{body: &sentBody{r: p.Body(), size: p.Size}}
 	defer st.body.letGo()
+	var part transfer.Part
+	var err error
+	if r.lean.part != nil {
+		part, err = r.partLean(ctx, st, up, p.Number)
+	} else {
+		part, err = r.partBySDK(ctx, st, up, p)
+	}
+	if err != nil {
+		return transfer.Part{}, r.fault(ctx, err, st)
+	}
+	if part.Tag == "" {
+		return transfer.Part{}, &blob.Error{Kind: blob.ErrUnavailable, Err: errors.New("UploadPart returned no ETag")}
+	}
+	return part, st.unread()
+}
+
+func (r *requests) partLean(ctx context.Context, st *sent, up transfer.Upload, number int) (transfer.Part, error) {
+	query := "partNumber=" + strconv.Itoa(number) + "&uploadId=" + url.QueryEscape(up.ID)
+	reply, err := r.lean.part.send(ctx, st, up.Key, query, nil)
+	if err != nil {
+		return transfer.Part{}, err
+	}
+	return transfer.Part{Tag: reply.Header.Get("Etag"), Sum: reply.Header.Get("X-Amz-Checksum-Crc32")}, r.lean.part.done(ctx, up.Key, reply)
+}
+
+func (r *requests) partBySDK(ctx context.Context, st *sent, up transfer.Upload, p transfer.PartRequest) (transfer.Part, error) {
 	in := &s3.UploadPartInput{
 		Bucket: &r.bucket, Key: &up.Key, UploadId: &up.ID,
 		PartNumber: aws.Int32(int32(p.Number)),
@@ -97,12 +157,9 @@ func (r *requests) Part(ctx context.Context, up transfer.Upload, p transfer.Part
 	}
 	out, err := r.client.UploadPart(st.watch(ctx), in)
 	if err != nil {
-		return transfer.Part{}, r.fault(ctx, err, st)
+		return transfer.Part{}, err
 	}
-	if aws.ToString(out.ETag) == "" {
-		return transfer.Part{}, &blob.Error{Kind: blob.ErrUnavailable, Err: errors.New("UploadPart returned no ETag")}
-	}
-	return transfer.Part{Tag: *out.ETag, Sum: aws.ToString(out.ChecksumCRC32)}, st.unread()
+	return transfer.Part{Tag: aws.ToString(out.ETag), Sum: aws.ToString(out.ChecksumCRC32)}, nil
 }
 
 // Commit implements transfer.Requests.

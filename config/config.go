@@ -86,20 +86,10 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // Parse reads a Config from a URL, whose parameters are the settings.
 func Parse(raw string) (Config, error) {
-	u, err := param.ParseURL(raw)
-	if err != nil {
-		return Config{}, &Error{Setting: "url", Err: err}
-	}
-	if err := u.Query.Malformed(); err != nil {
-		return Config{}, &Error{Err: err}
-	}
-	base, _, _ := strings.Cut(raw, "?")
 	s := newSettings()
-	for name, value := range u.Query.All() {
-		if schemes()[u.Scheme].secret(name) {
-			return Config{}, &Error{Setting: name, Err: invalid("a secret does not belong into a URL: use another spelling, or %s_file", name)}
-		}
-		s.add(name, value)
+	base, err := s.url(raw)
+	if err != nil {
+		return Config{}, err
 	}
 	return s.config(base)
 }
@@ -108,6 +98,25 @@ func Parse(raw string) (Config, error) {
 type settings struct {
 	values map[string]string
 	err    *Error
+}
+
+// url adds the parameters of a URL and returns the rest of it.
+func (s *settings) url(raw string) (base string, err error) {
+	u, err := param.ParseURL(raw)
+	if err != nil {
+		return "", &Error{Setting: "url", Err: err}
+	}
+	if err := u.Query.Malformed(); err != nil {
+		return "", &Error{Err: err}
+	}
+	for name, value := range u.Query.All() {
+		if schemes()[u.Scheme].secret(name) {
+			return "", &Error{Setting: name, Err: invalid("a secret does not belong into a URL: use another spelling, or %s_file", name)}
+		}
+		s.add(name, value)
+	}
+	base, _, _ = strings.Cut(raw, "?")
+	return base, nil
 }
 
 func newSettings() *settings { return &settings{values: make(map[string]string)} }
@@ -157,15 +166,12 @@ func (s *settings) merge() (Config, error) {
 	if !ok {
 		return Config{}, &Error{Setting: "url", Err: invalid("is missing: want the URL of a store, such as s3://bucket/prefix")}
 	}
-	c, err := Parse(raw)
+	delete(s.values, "url")
+	base, err := s.url(raw)
 	if err != nil {
 		return Config{}, err
 	}
-	delete(s.values, "url")
-	for name, value := range c.settings {
-		s.add(name, value)
-	}
-	return s.config(c.base)
+	return s.config(base)
 }
 
 // With returns a copy of c with other settings: each of changes is added, or replaces what c has; a value of "" takes the setting out.

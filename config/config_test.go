@@ -209,7 +209,7 @@ func TestSecretsAreNeverShown(t *testing.T) {
 }
 
 // bases are the shortest URL of each scheme.
-var bases = map[string]string{"mem": "mem://", "file": "file:///dir", "s3": "s3://bucket"}
+var bases = map[string]string{"mem": "mem://", "file": "file:///dir", "s3": "s3://bucket", "gs": "gs://bucket", "azblob": "azblob://container?account=acct"}
 
 func TestEverySchemeIsTested(t *testing.T) {
 	if got, want := config.Schemes(), slices.Sorted(maps.Keys(bases)); !slices.Equal(got, want) {

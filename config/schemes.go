@@ -10,7 +10,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/wholeblob/wholeblob/azblob"
 	"github.com/wholeblob/wholeblob/fileblob"
+	"github.com/wholeblob/wholeblob/gcsblob"
 	"github.com/wholeblob/wholeblob/internal/param"
 	"github.com/wholeblob/wholeblob/memblob"
 	"github.com/wholeblob/wholeblob/retry"
@@ -38,6 +40,8 @@ func schemes() map[string]scheme {
 			check: checkS3, secrets: []string{"access_key", "secret_key", "session_token"},
 			pairs: [][2]string{{"access_key", "secret_key"}, {"secret_key", "access_key"}, {"session_token", "access_key"}},
 		},
+		"gs":     {check: checkGCS, secrets: []string{"credentials_json"}},
+		"azblob": {check: checkAzure, secrets: []string{"account_key", "sas"}},
 	}
 }
 
@@ -210,6 +214,40 @@ func checkS3(raw string, _ *param.URL) (openFunc, error) {
 		o.AccessKey, o.SecretKey, o.SessionToken = secrets["access_key"], secrets["secret_key"], secrets["session_token"]
 		o.Retry.Counters, o.Logger = e.counters, e.logger
 		s, err := s3blob.New(ctx, bucket, &o)
+		if err != nil {
+			return opened{}, err
+		}
+		return opened{s, s.Sweep}, nil
+	}, nil
+}
+
+func checkGCS(raw string, _ *param.URL) (openFunc, error) {
+	bucket, opts, err := gcsblob.ParseURL(raw)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, secrets map[string]string, e *environment) (opened, error) {
+		o := *opts
+		o.CredentialsJSON = []byte(secrets["credentials_json"])
+		o.Retry.Counters, o.Logger = e.counters, e.logger
+		s, err := gcsblob.New(ctx, bucket, &o)
+		if err != nil {
+			return opened{}, err
+		}
+		return opened{s, s.Sweep}, nil
+	}, nil
+}
+
+func checkAzure(raw string, _ *param.URL) (openFunc, error) {
+	container, opts, err := azblob.ParseURL(raw)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, secrets map[string]string, e *environment) (opened, error) {
+		o := *opts
+		o.AccountKey, o.SAS = secrets["account_key"], secrets["sas"]
+		o.Retry.Counters, o.Logger = e.counters, e.logger
+		s, err := azblob.New(ctx, container, &o)
 		if err != nil {
 			return opened{}, err
 		}

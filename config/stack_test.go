@@ -13,6 +13,8 @@ import (
 
 	"github.com/wholeblob/wholeblob/blob"
 	"github.com/wholeblob/wholeblob/config"
+	"github.com/wholeblob/wholeblob/internal/fakeaz"
+	"github.com/wholeblob/wholeblob/internal/fakegcs"
 	"github.com/wholeblob/wholeblob/internal/fakes3"
 	"github.com/wholeblob/wholeblob/retry"
 )
@@ -82,10 +84,23 @@ func configs(t *testing.T) map[string]config.Config {
 	if err != nil {
 		t.Fatal(err)
 	}
+	gcs := fakegcs.New(fakegcs.Options{Buckets: []string{"bucket"}, Anonymous: true})
+	t.Cleanup(gcs.Close)
+	azure := fakeaz.New(fakeaz.Options{Containers: []string{"container"}})
+	t.Cleanup(azure.Close)
+	azureConfig, err := config.ParseEnv("DB_", []string{
+		"DB_URL=azblob://container/prefix", "DB_CONDITIONS=trust", "DB_ACCOUNT=" + azure.Account(), "DB_ENDPOINT=" + azure.Endpoint(),
+		"DB_ACCOUNT_KEY=" + fakeaz.DefaultKey(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 	return map[string]config.Config{
-		"mem":  parse(t, "mem://"),
-		"file": parse(t, "file://"+filepath.ToSlash(t.TempDir())+"?nosync=true"),
-		"s3":   cfg,
+		"mem":    parse(t, "mem://"),
+		"file":   parse(t, "file://"+filepath.ToSlash(t.TempDir())+"?nosync=true"),
+		"s3":     cfg,
+		"gs":     parse(t, "gs://bucket/prefix?conditions=trust&endpoint="+gcs.URL()),
+		"azblob": azureConfig,
 	}
 }
 

@@ -18,6 +18,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/aws/smithy-go/middleware"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"github.com/wholeblob/wholeblob/internal/realserver/storetable"
 )
 
 // quirk is a question in which servers differ, and in whose answer a store has an interest.
@@ -27,8 +29,7 @@ type quirk struct {
 	ask      func(p *probe) string
 }
 
-// undocumented is where the answers are facts without a verdict.
-const undocumented = "–"
+const undocumented = storetable.Undocumented
 
 var quirks = []quirk{
 	{"version", undocumented, func(p *probe) string { return p.version }},

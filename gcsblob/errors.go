@@ -17,7 +17,8 @@ import (
 	"github.com/wholeblob/wholeblob/blob"
 )
 
-// maxErrorBody bounds what is read of an error's document, maxErrorText what is kept of one that cannot be understood.
+// maxErrorBody bounds what is read of an error's document, maxErrorText what is kept of it beside what
+// could be understood.
 const (
 	maxErrorBody = 64 << 10
 	maxErrorText = 512
@@ -49,9 +50,6 @@ func replyError(res *http.Response) error {
 			g.Errors = []googleapi.ErrorItem{{Reason: doc.Code, Message: doc.Message}}
 		}
 	}
-	if g.Message == "" && len(g.Body) > maxErrorText {
-		g.Body = g.Body[:maxErrorText]
-	}
 	return g
 }
 
@@ -73,6 +71,9 @@ func (r *requests) fault(ctx context.Context, err error, st *sent) error {
 	var g *googleapi.Error
 	if errors.As(err, &g) {
 		e.Status, e.Code, e.RequestID = g.Code, code(g), g.Header.Get(requestIDHeader)
+		if len(g.Body) > maxErrorText { // it is shown where there is no message
+			g.Body = g.Body[:maxErrorText]
+		}
 		e.RetryAfter = retryAfter(g.Header, time.Now())
 	}
 	if st.body != nil {

@@ -1,0 +1,191 @@
+package gcsblob_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/api/googleapi"
+
+	"github.com/wholeblob/wholeblob/blob"
+	"github.com/wholeblob/wholeblob/gcsblob"
+	"github.com/wholeblob/wholeblob/internal/fakegcs"
+	"github.com/wholeblob/wholeblob/internal/fakehttp"
+)
+
+// Each refusal of the service has one kind, and says whether a write may have happened, on both protocols
+// (apache/arrow-rs-object-store #852: a conflict that passed for a refusal).
+func TestRefusalsHaveAKindAndAnOutcome(t *testing.T) {
+	const no, perhaps = blob.NotApplied, blob.Unknown
+	for _, c := range []struct {
+		status  int
+		code    string // "": what the fake says by itself
+		kind    error
+		outcome blob.Outcome
+	}{
+		{400, "", blob.ErrInvalidOption, no},
+		{401, "", blob.ErrUnavailable, no}, // another attempt would have another token
+		{403, "forbidden", blob.ErrPermission, no},
+		{403, "insufficientPermissions", blob.ErrPermission, no},
+		{403, "rateLimitExceeded", blob.ErrThrottled, no},
+		{403, "retentionPolicyNotMet", blob.ErrPermission, no},
+		{408, "", blob.ErrUnavailable, perhaps},
+		{409, "conflict", blob.ErrConflict, no},
+		{412, "", blob.ErrPrecondition, no},
+		{413, "", blob.ErrTooLarge, no},
+		{429, "rateLimitExceeded", blob.ErrThrottled, no},
+		{429, "", blob.ErrThrottled, no},
+		{500, "", blob.ErrUnavailable, perhaps},
+		{502, "", blob.ErrUnavailable, perhaps},
+		{503, "", blob.ErrUnavailable, perhaps},
+		{503, "SlowDown", blob.ErrThrottled, no},
+		{504, "", blob.ErrUnavailable, perhaps},
+		{501, "", blob.ErrUnsupported, no},
+		{302, "", blob.ErrInvalidOption, no},
+	} {
+		t.Run(fmt.Sprintf("%d %s", c.status, c.code), func(t *testing.T) {
+			srv := fake(t, fakegcs.Options{})
+			srv.Inject(fakehttp.Fault{Times: -1, Reply: &fakehttp.Reply{Status: c.status, Code: c.code, RetryAfter: 7 * time.Second,
+				Header: map[string]string{"X-Guploader-Uploadid": "the-id", "Location": srv.URL() + "/elsewhere"}}})
+			for name, do := range operations {
+				st := open(t, srv, small, func(o *gcsblob.Options) { o.Retry.Attempts = 1 }) // a fresh one: none waits for another's Retry-After
+				err := do(t.Context(), st)
+				var d *blob.DeleteError
+				if errors.As(err, &d) {
+					err = d.Failed[0].Err
+				}
+				kind, outcome := c.kind, c.outcome
+				if strings.HasSuffix(name, "if absent") && kind == blob.ErrPrecondition {
+					kind = blob.ErrExists
+				}
+				if strings.HasPrefix(name, "set chunks") || !strings.HasPrefix(name, "set") && !strings.HasPrefix(name, "delete") {
+					outcome = no // the first request of a session makes nothing visible; reads never do
+				}
+				e := wantKind(t, err, kind)
+				if e.Outcome != outcome || e.Status != c.status || e.RequestID != "the-id" || e.RetryAfter != 7*time.Second {
+					t.Errorf("%s: %v: outcome %v, want %v; %+v", name, e, e.Outcome, outcome, e)
+				}
+				var g *googleapi.Error
+				if !errors.As(err, &g) || g.Code != c.status {
+					t.Errorf("%s: errors.As finds no *googleapi.Error in %v", name, err)
+				}
+			}
+		})
+	}
+}
+
+// A page of a proxy is no reply of the service, and its text stays short.
+func TestPagesOfProxiesAreUnavailable(t *testing.T) {
+	srv := fake(t, fakegcs.Options{})
+	st := open(t, srv, small)
+	for _, reply := range []fakehttp.Reply{
+		{Status: 502, Body: fakehttp.HTMLPage + strings.Repeat("x", 100<<10)},
+		{Status: 200, Body: fakehttp.HTMLPage},
+		{Status: 200, NoBody: true},
+		{Status: 200, Body: "{}"},
+		{Status: 200, Body: `{"kind":"storage#objects"`},
+	} {
+		in := srv.Inject(fakehttp.Fault{Times: -1, Reply: &reply})
+		for name, do := range operations {
+			err := do(t.Context(), st)
+			if strings.HasPrefix(name, "delete") && reply.Status == 200 {
+				continue // any success is one
+			}
+			if err == nil {
+				t.Errorf("%s: %d %.20q passed for an answer", name, reply.Status, reply.Body)
+				continue
+			}
+			if len(err.Error()) > 2000 {
+				t.Errorf("%s: an error of %d bytes", name, len(err.Error()))
+			}
+			if strings.HasPrefix(name, "set") && !strings.HasPrefix(name, "set chunks") && blob.OutcomeOf(err) != blob.Unknown {
+				t.Errorf("%s: %v is not in doubt", name, err)
+			}
+		}
+		in.Remove()
+	}
+}
+
+// A checksum that the service does not find is corruption, and nothing is stored.
+func TestAWrongChecksumIsCorruption(t *testing.T) {
+	srv := fake(t, fakegcs.Options{})
+	st := open(t, srv, small, func(o *gcsblob.Options) { o.Retry.Attempts = 1 })
+	for _, op := range []string{"objects.insert", "uploads.put"} {
+		in := srv.Inject(fakehttp.Fault{Op: op, Reply: &fakehttp.Reply{Status: 400, Code: "invalid",
+			Message: `Provided CRC32C "AAAAAA==" doesn't match calculated CRC32C "yZRlqg==".`}})
+		n := 10
+		if op == "uploads.put" {
+			n = 5 << 10
+		}
+		if err := setN(t.Context(), st, n, blob.Condition{}); !errors.Is(err, blob.ErrCorrupt) || blob.OutcomeOf(err) != blob.NotApplied {
+			t.Errorf("%s: %v", op, err)
+		}
+		in.Remove()
+	}
+}
+
+// A reply that says another object was written than was sent is never a success.
+func TestAReplyOfAnotherObjectIsNoSuccess(t *testing.T) {
+	srv := fake(t, fakegcs.Options{})
+	st := open(t, srv, small, func(o *gcsblob.Options) { o.Retry.Attempts = 1 })
+	for name, body := range map[string]string{
+		"size":     `{"name":"new","generation":"5","size":"9","crc32c":"AAAAAA=="}`,
+		"checksum": `{"name":"new","generation":"5","size":"10","crc32c":"AAAAAA=="}`,
+		"name":     `{"name":"old","generation":"5","size":"10"}`,
+	} {
+		in := srv.Inject(fakehttp.Fault{Op: "objects.insert", Reply: &fakehttp.Reply{Status: 200, Body: body}})
+		err := setN(t.Context(), st, 10, blob.Condition{})
+		if e := wantKind(t, err, blob.ErrCorrupt); e.Outcome != blob.Unknown {
+			t.Errorf("%s: %v", name, e)
+		}
+		in.Remove()
+	}
+}
+
+// A success before the whole body was read is no success.
+func TestAnEarlySuccessIsNone(t *testing.T) {
+	srv := fake(t, fakegcs.Options{})
+	st := open(t, srv, func(o *gcsblob.Options) { o.Retry.Attempts, o.Threshold = 1, 64<<20 })
+	srv.Inject(fakehttp.Fault{Op: "objects.insert", Times: -1, Reply: &fakehttp.Reply{Status: 200, Unread: true,
+		Body: `{"name":"new","generation":"5","size":"33554432"}`}})
+	err := setN(t.Context(), st, 32<<20, blob.Condition{})
+	if err == nil || blob.OutcomeOf(err) != blob.Unknown && !errors.Is(err, blob.ErrUnavailable) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A delete whose reply was lost, and which then finds nothing, has done what was asked for; one with a version that moved on has
+// not (thanos-io/objstore #261).
+func TestARetriedDeleteIsNoError(t *testing.T) {
+	srv := fake(t, fakegcs.Options{})
+	st := open(t, srv)
+	for _, pinned := range []bool{false, true} {
+		for _, f := range []fakehttp.Fault{{After: fakehttp.Reset}, {Reply: &fakehttp.Reply{Status: 503, Commit: true}}, {Reply: &fakehttp.Reply{Status: 503}}} {
+			if f.After != 0 && pinned || f.Reply != nil && f.Reply.Commit && pinned {
+				continue // a conditional delete in doubt is not repeated
+			}
+			info := mustSet(t, st, "k", []byte("x"), nil)
+			f.Op = "objects.delete"
+			in := srv.Inject(f)
+			var o blob.DeleteOptions
+			if pinned {
+				o.If = blob.IfVersion(info.Version)
+			}
+			err := st.Delete(t.Context(), "k", &o)
+			if pinned != (err != nil) || in.Hits() != 1 {
+				t.Errorf("pinned %t: %v", pinned, err)
+			}
+		}
+	}
+	old := mustSet(t, st, "k", []byte("old"), nil)
+	mustSet(t, st, "k", []byte("new"), nil)
+	wantKind(t, st.Delete(t.Context(), "k", &blob.DeleteOptions{If: blob.IfVersion(old.Version)}), blob.ErrPrecondition)
+	if err := st.Delete(t.Context(), "never", &blob.DeleteOptions{If: blob.IfVersion(old.Version)}); err != nil {
+		t.Errorf("of a key that is not there: %v", err)
+	}
+	if err := st.DeleteAll(t.Context(), []string{"k", "never"}); err != nil {
+		t.Error(err)
+	}
+}

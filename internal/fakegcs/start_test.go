@@ -25,9 +25,10 @@ func start(t *testing.T, opts fakegcs.Options) *fakegcs.Server {
 
 // raw sends requests that are written out by hand.
 type raw struct {
-	t  *testing.T
-	s  *fakegcs.Server
-	hc *http.Client
+	t    *testing.T
+	s    *fakegcs.Server
+	base string // where paths lead
+	hc   *http.Client
 }
 
 func newRaw(t *testing.T, opts fakegcs.Options) *raw {
@@ -36,7 +37,7 @@ func newRaw(t *testing.T, opts fakegcs.Options) *raw {
 	hc := s.Client()
 	hc.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	t.Cleanup(hc.CloseIdleConnections)
-	return &raw{t, s, hc}
+	return &raw{t, s, s.URL(), hc}
 }
 
 // answer is a response that was read to its end.
@@ -50,7 +51,7 @@ type answer struct {
 func (r *raw) send(method, url string, body []byte, headers ...string) answer {
 	r.t.Helper()
 	if strings.HasPrefix(url, "/") {
-		url = r.s.URL() + url
+		url = r.base + url
 	}
 	var reader io.Reader = http.NoBody
 	if body != nil {

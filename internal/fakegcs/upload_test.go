@@ -227,15 +227,15 @@ func TestAReaderBesideAWriterSeesOneGeneration(t *testing.T) {
 	s := start(t, fakegcs.Options{Anonymous: true, NoLog: true})
 	hc := s.Client()
 	t.Cleanup(hc.CloseIdleConnections)
-	s.PutObject("bucket", "k", bytes.Repeat([]byte("a"), 4<<20), nil)
+	s.PutObject("bucket", "k", bytes.Repeat([]byte("a"), 512<<10), nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		for i := 0; ctx.Err() == nil; i++ {
-			s.PutObject("bucket", "k", bytes.Repeat([]byte{byte('a' + i%26)}, 4<<20-i%3), nil)
+			s.PutObject("bucket", "k", bytes.Repeat([]byte{byte('a' + i%26)}, 512<<10-i%3), nil)
 		}
 	})
-	for range 30 {
+	for range 20 {
 		req, err := http.NewRequestWithContext(t.Context(), "GET", s.URL()+object+"k?alt=media", nil)
 		if err != nil {
 			t.Fatal(err)

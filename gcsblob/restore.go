@@ -3,14 +3,13 @@ package gcsblob
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"strconv"
+	"time"
 
 	"cloud.google.com/go/storage"
 	rawstorage "google.golang.org/api/storage/v1"
 
-	"github.com/wholeblob/wholeblob/blob"
 	"github.com/wholeblob/wholeblob/internal/transfer"
 )
 
@@ -43,8 +42,9 @@ func (r *requests) DeletedVersions(ctx context.Context, key, token string) (tran
 
 func kept(obj *rawstorage.Object) transfer.KeptVersion {
 	deleted := cmp.Or(obj.SoftDeleteTime, obj.TimeDeleted)
+	at, _ := time.Parse(time.RFC3339, deleted) // in full: it tells which one is newer
 	return transfer.KeptVersion{
-		Key: obj.Name, ID: generationText(obj.Generation), ModTime: timeOf(deleted),
+		Key: obj.Name, ID: generationText(obj.Generation), ModTime: at,
 		Deleted: deleted != "", Latest: deleted == "",
 	}
 }
@@ -56,8 +56,7 @@ func gen(id string) int64 {
 }
 
 // Undelete implements transfer.Requests: a soft-deleted generation is restored, a noncurrent one copied onto its name; both make a new
-// generation, and only where there is none, so that doing it twice is doing it once. A key that exists meanwhile is as restored as
-// it can be.
+// generation, and only where there is none: else it is ErrPrecondition, and doing it twice is doing it once.
 func (r *requests) Undelete(ctx context.Context, v transfer.KeptVersion) error {
 	st := &sent{}
 	var err error
@@ -69,12 +68,8 @@ func (r *requests) Undelete(ctx context.Context, v transfer.KeptVersion) error {
 		_, err = r.raw.Objects.Copy(r.bucket, v.Key, r.bucket, v.Key, &rawstorage.Object{}).
 			SourceGeneration(gen(v.ID)).IfGenerationMatch(0).Context(st.watch(ctx)).Do()
 	}
-	if err == nil {
-		return nil
+	if err != nil {
+		return r.fault(ctx, err, st)
 	}
-	err = r.fault(ctx, err, st)
-	if errors.Is(err, blob.ErrPrecondition) {
-		return nil
-	}
-	return err
+	return nil
 }

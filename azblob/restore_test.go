@@ -1,0 +1,85 @@
+package azblob_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+
+	"github.com/wholeblob/wholeblob/azblob"
+	"github.com/wholeblob/wholeblob/blob"
+	"github.com/wholeblob/wholeblob/internal/fakeaz"
+	"github.com/wholeblob/wholeblob/internal/fakehttp"
+)
+
+// client is the SDK's own, for what the Store does not do.
+func client(t testing.TB, srv *fakeaz.Server) *container.Client {
+	t.Helper()
+	key, err := container.NewSharedKeyCredential(srv.Account(), fakeaz.DefaultKey())
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr := srv.Client()
+	t.Cleanup(tr.CloseIdleConnections)
+	c, err := container.NewClientWithSharedKeyCredential(srv.Endpoint()+"/box", key, &container.ClientOptions{
+		ClientOptions: azcore.ClientOptions{Transport: tr, Retry: policy.RetryOptions{MaxRetries: -1}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func snapshot(t testing.TB, srv *fakeaz.Server, key string) {
+	t.Helper()
+	if _, err := client(t, srv).NewBlobClient(key).CreateSnapshot(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Restore brings back the newest state of a deleted key, and nothing of the keys that begin with its name; again and again, and after a
+// reply was lost.
+func TestRestore(t *testing.T) {
+	for keeps, knobs := range map[azblob.Keeps]fakeaz.Knobs{
+		azblob.KeepsDeleted:  {Retention: time.Hour},
+		azblob.KeepsVersions: {Versioning: true},
+	} {
+		for _, pages := range []fakeaz.Knobs{{}, {PageSize: 1, EmptyPages: true}} {
+			knobs.PageSize, knobs.EmptyPages = pages.PageSize, pages.EmptyPages
+			t.Run(string(keeps), func(t *testing.T) {
+				srv := fake(t, fakeaz.Options{Knobs: knobs})
+				st := open(t, srv, func(o *azblob.Options) { small(o); o.Restore = keeps; o.Prefix = "team" })
+				set(t, st, "key2", content(3), nil)
+				if err := st.Delete(t.Context(), "key2", nil); err != nil {
+					t.Fatal(err)
+				}
+				for _, data := range [][]byte{content(10), content(3 * smallPart)} {
+					set(t, st, "key", content(1), nil)
+					set(t, st, "key", data, &blob.SetOptions{Metadata: map[string]string{"m": "v"}})
+					if err := st.Delete(t.Context(), "key", nil); err != nil {
+						t.Fatal(err)
+					}
+					lost := srv.Inject(fakehttp.Fault{Op: map[azblob.Keeps]string{azblob.KeepsDeleted: "UndeleteBlob", azblob.KeepsVersions: "CopyBlob"}[keeps], After: fakehttp.Reset})
+					for range 2 {
+						info, err := st.Restore(t.Context(), "key")
+						if err != nil || info.Size != int64(len(data)) || info.Metadata["m"] != "v" {
+							t.Fatalf("Restore: %+v, %v", info, err)
+						}
+					}
+					if lost.Hits() != 1 {
+						t.Error("no reply was lost")
+					}
+					if got := get(t, st, "key"); string(got.Data) != string(data) {
+						t.Errorf("restored %d bytes, want %d", len(got.Data), len(data))
+					}
+				}
+				_, err := st.Stat(t.Context(), "key2")
+				wantKind(t, err, blob.ErrNotFound)
+				_, err = st.Restore(t.Context(), "never")
+				wantKind(t, err, blob.ErrNotFound)
+			})
+		}
+	}
+}

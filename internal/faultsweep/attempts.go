@@ -165,7 +165,7 @@ func (target *Target) counted(log fakehttp.Log) map[string]int {
 	for i, e := range log {
 		if target.Kind(&log[i].Request) != Abort {
 			what, _, _ := strings.Cut(e.String(), " -> ")
-			n[fmt.Sprintf("%s %s", what, e.UploadID)]++
+			n[fmt.Sprintf("%s %s %s", what, e.UploadID, e.RawQuery)]++
 		}
 	}
 	return n

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/wholeblob/wholeblob/blob"
 )
@@ -73,11 +74,11 @@ func (r *run) judgeState(s Service, err error) error {
 	return nil
 }
 
-// forgiven reports whether the failure need not be the operation's: of an upload's clean-up, or of a request given up; or it may be
-// known that the request was not handled, since the connection ended before the whole body had been handed over.
+// forgiven reports whether the failure need not be the operation's: of an upload's clean-up, of a request given up, or of one that has a
+// substitute; or it may be known that the request was not handled, since the connection ended before the whole body had been handed over.
 func (r *run) forgiven() bool {
 	h := r.hits[0]
-	return h.kind == Abort || r.op.restarts || r.retries && h.fault.Before != 0
+	return h.kind == Abort || r.op.restarts || h.final && slices.Contains(r.Fallbacks, h.op) || r.retries && h.fault.Before != 0
 }
 
 // judgeError checks that every error is typed, and of the kind of a mishap that happened.
@@ -119,10 +120,16 @@ func (r *run) judgeUploads(ctx context.Context, s Service, st blob.Blob, closeEr
 		}
 	}
 	left := 0
+	names := slices.Clone(owed.Uploads)
 	for _, up := range uploads(s) {
-		if !slices.Contains(owed.Uploads, up.Name) {
+		i := slices.IndexFunc(names, func(name string) bool {
+			return name == up.Name || up.Name == "" && strings.HasPrefix(name, up.Key+" ")
+		})
+		if i < 0 {
 			left++
+			continue
 		}
+		names = slices.Delete(names, i, i+1)
 	}
 	r.tally.orphans += left
 	if left > orphans {

@@ -46,7 +46,8 @@ const (
 var errWrong = errors.New("wrong result without an error")
 
 func (target *Target) ops() []op {
-	return slices.Concat(target.reads(), target.sets(), target.deletes())
+	all := slices.Concat(target.reads(), target.sets(), target.deletes())
+	return slices.DeleteFunc(all, func(o op) bool { return target.Only != "" && o.name != target.Only })
 }
 
 // data are the contents of the objects old and new.

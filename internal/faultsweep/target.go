@@ -56,7 +56,7 @@ type Object struct {
 	Metadata map[string]string
 }
 
-// Upload is an upload in progress. Name is that of blob.OwedError.
+// Upload is an upload in progress. Name is that of blob.OwedError, "" if only the store can know that.
 type Upload struct{ Key, Name string }
 
 // Setup says how a service is to be. The zero value is as its makers document it.
@@ -119,6 +119,10 @@ type Target struct {
 	Forgets bool
 	// BodyHashes says that Entry.BodySHA256 is that of the content which a Put or a Part carries.
 	BodyHashes bool
+	// Fallbacks are the operations of requests (fakehttp.Request.Op) whose refusal makes the store go another way.
+	Fallbacks []string
+	// Only is the one operation to sweep, by its name. Empty: all.
+	Only string
 	// LeaveUploads begins n uploads under the key "left", as another process would have, on a service with
 	// Setup.Now. Nil: the store has no Sweep.
 	LeaveUploads func(ctx context.Context, s Service, n int) error

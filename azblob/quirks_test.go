@@ -127,7 +127,7 @@ func azureQuestions() []storetable.Question[*azureServer] {
 		}},
 
 		{"metadata, name in capitals", "kept", metadata, func(p *azureProbe) string {
-			p.must(p.put("k", "", "X-Ms-Meta-SomeName", "a Value"))
+			p.must(p.put("k", "", "x-ms-meta-SomeName", "a Value"))
 			if r := p.must(p.list("&include=metadata")); strings.Contains(r.body, "<SomeName>a Value</SomeName>") {
 				return "kept"
 			}

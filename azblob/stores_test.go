@@ -98,9 +98,9 @@ func (p *azureProbe) do(method, name, query, body string, headers ...string) azu
 	if err != nil {
 		p.Fatal(err)
 	}
-	req.Header.Set("x-ms-version", "2021-12-02")
+	req.Header["x-ms-version"] = []string{"2021-12-02"}
 	for i := 0; i+1 < len(headers); i += 2 {
-		req.Header.Set(headers[i], headers[i+1])
+		req.Header[headers[i]] = []string{headers[i+1]} // in the case that it is written in
 	}
 	resp, err := p.client.Do(req)
 	if err != nil {

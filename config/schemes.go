@@ -136,7 +136,7 @@ func (c Config) readSecrets(sc scheme) (map[string]string, error) {
 		if !ok {
 			continue
 		}
-		text, err := os.ReadFile(path) //nolint:gosec // the path is what the owner of the configuration wrote
+		text, err := os.ReadFile(path)
 		if err != nil {
 			return nil, &Error{Setting: name + fileSuffix, Err: fmt.Errorf("%w: %w", invalid("cannot be read"), err)}
 		}

@@ -28,7 +28,7 @@ func open(t *testing.T, cfg config.Config, opts ...config.Option) *config.Stack 
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := stack.Close(context.Background()); err != nil { //nolint:usetesting // t.Context has ended by now
+		if err := stack.Close(context.Background()); err != nil { // the context of the test has ended by now
 			t.Error(err)
 		}
 	})

@@ -51,7 +51,7 @@ func (f *framed) Read(p []byte) (n int, err error) {
 		f.head = f.head[n:]
 	case f.left > 0:
 		n, err = f.src.Read(p[:min(int64(len(p)), f.left)])
-		if f.left -= int64(n); f.left == 0 && err == io.EOF { //nolint:errorlint // the end is io.EOF itself
+		if f.left -= int64(n); f.left == 0 && err == io.EOF {
 			err = nil
 		}
 	case f.tail != "":
@@ -72,7 +72,7 @@ func (b *sentBody) Read(p []byte) (int, error) {
 	}
 	n, err := b.r.Read(p)
 	b.pos += int64(n)
-	if err != nil && err != io.EOF { //nolint:errorlint // the end is io.EOF itself
+	if err != nil && err != io.EOF {
 		b.err = err
 	}
 	return n, err

@@ -63,7 +63,7 @@ func TestRefusalsHaveAKindAndAnOutcome(t *testing.T) {
 				if strings.HasPrefix(name, "set chunks") || !strings.HasPrefix(name, "set") && !strings.HasPrefix(name, "delete") {
 					outcome = no // the first request of a session makes nothing visible; reads never do
 				}
-				e := wantKind(t, err, kind)
+				e := mustKind(t, err, kind)
 				if e.Outcome != outcome || e.Status != c.status || e.RequestID != "the-id" || e.RetryAfter != 7*time.Second {
 					t.Errorf("%s: %v: outcome %v, want %v; %+v", name, e, e.Outcome, outcome, e)
 				}
@@ -137,7 +137,7 @@ func TestAReplyOfAnotherObjectIsNoSuccess(t *testing.T) {
 	} {
 		in := srv.Inject(fakehttp.Fault{Op: "objects.insert", Reply: &fakehttp.Reply{Status: 200, Body: body}})
 		err := setN(t.Context(), st, 10, blob.Condition{})
-		if e := wantKind(t, err, blob.ErrCorrupt); e.Outcome != blob.Unknown {
+		if e := mustKind(t, err, blob.ErrCorrupt); e.Outcome != blob.Unknown {
 			t.Errorf("%s: %v", name, e)
 		}
 		in.Remove()

@@ -87,7 +87,13 @@ func wantBytes(t testing.TB, got, want []byte) {
 	}
 }
 
-func wantKind(t testing.TB, err, kind error) *blob.Error {
+func wantKind(t testing.TB, err, kind error) {
+	t.Helper()
+	_ = mustKind(t, err, kind)
+}
+
+// mustKind returns err as what it must be.
+func mustKind(t testing.TB, err, kind error) *blob.Error {
 	t.Helper()
 	e, ok := err.(*blob.Error) //nolint:errorlint // stores return it unwrapped
 	if !ok || e.Kind != kind {

@@ -25,7 +25,7 @@ func TestTheConditionOfASessionHoldsAtItsStartAndAtItsEnd(t *testing.T) {
 	first := mustSet(t, st, "k", []byte("first"), nil)
 	srv.ResetLog()
 	_, err := st.Set(t.Context(), "k", blob.Bytes(content(chunk+1)), &blob.SetOptions{If: blob.IfAbsent()})
-	if e := wantKind(t, err, blob.ErrExists); e.Outcome != blob.NotApplied || e.Status != 412 {
+	if e := mustKind(t, err, blob.ErrExists); e.Outcome != blob.NotApplied || e.Status != 412 {
 		t.Errorf("%v", e)
 	}
 	wantLog(t, srv, "\nuploads.start k uploadType=resumable ifGenerationMatch=0 -> 412\n")
@@ -37,7 +37,7 @@ func TestTheConditionOfASessionHoldsAtItsStartAndAtItsEnd(t *testing.T) {
 	}{{"new", blob.IfAbsent(), blob.ErrExists}, {"k", blob.IfVersion(first.Version), blob.ErrPrecondition}} {
 		in := srv.Inject(fakehttp.Fault{Op: "uploads.put", Key: c.key, Nth: 1, Then: func() { srv.PutObject("b", c.key, []byte("theirs"), nil) }})
 		_, err = st.Set(t.Context(), c.key, blob.Bytes(content(chunk+1)), &blob.SetOptions{If: c.cond})
-		if e := wantKind(t, err, c.kind); e.Outcome != blob.NotApplied {
+		if e := mustKind(t, err, c.kind); e.Outcome != blob.NotApplied {
 			t.Errorf("%v", e)
 		}
 		in.Remove()

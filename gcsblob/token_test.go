@@ -80,7 +80,7 @@ func TestARefusedTokenIsRenewedOnce(t *testing.T) {
 	srv.PutObject("b", "k", content(10), nil)
 	same := open(t, srv, withTokens(oauth2.StaticTokenSource(&oauth2.Token{AccessToken: "wrong"})), func(o *gcsblob.Options) { o.Retry.Attempts = 10 })
 	_, err := same.Get(t.Context(), "k", nil)
-	if e := wantKind(t, err, blob.ErrPermission); e.Status != http.StatusUnauthorized || e.Attempts != 2 {
+	if e := mustKind(t, err, blob.ErrPermission); e.Status != http.StatusUnauthorized || e.Attempts != 2 {
 		t.Errorf("%v after %d attempts, want 2", err, e.Attempts)
 	}
 	srv.SetTokens(fakegcs.Token{Value: "t3"})
@@ -135,7 +135,7 @@ func TestWithoutATokenNothingIsSent(t *testing.T) {
 	cause := errors.New("the token server says no")
 	st := open(t, srv, withTokens(&numbered{err: cause}))
 	_, err := st.Set(t.Context(), "k", blob.Bytes(nil), nil)
-	if e := wantKind(t, err, blob.ErrPermission); e.Outcome != blob.NotApplied || !errors.Is(err, cause) {
+	if e := mustKind(t, err, blob.ErrPermission); e.Outcome != blob.NotApplied || !errors.Is(err, cause) {
 		t.Errorf("%v", e)
 	}
 	if err := st.Delete(t.Context(), "k", nil); !errors.Is(err, blob.ErrPermission) || blob.OutcomeOf(err) != blob.NotApplied {

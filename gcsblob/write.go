@@ -23,7 +23,7 @@ func (r *requests) Put(ctx context.Context, req transfer.PutRequest) (transfer.W
 		"\r\n--" + boundary + "\r\nContent-Type: " + req.ContentType + "\r\n\r\n"
 	st := &sent{body: newBody(head, req.Body(), req.Size, "\r\n--"+boundary+"--\r\n")}
 	defer st.body.letGo()
-	res, err := r.send(ctx, st, request{
+	res, err := r.send(ctx, st, request{ //nolint:bodyclose // written closes it
 		method: http.MethodPost, url: r.insertURL("multipart", req.Key, req.Cond),
 		header: http.Header{"Content-Type": {"multipart/related; boundary=" + boundary}},
 	})

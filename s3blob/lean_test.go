@@ -63,7 +63,7 @@ func (l *line) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // bothWays returns the requests of a store as they are, and with all of them made by the SDK.
-func bothWays(t *testing.T, bucket string, o Options, l *line) (short, sdk *requests) {
+func bothWays(t testing.TB, bucket string, o Options, l http.RoundTripper) (short, sdk *requests) {
 	t.Helper()
 	if o.Credentials == nil && o.AccessKey == "" {
 		o.AccessKey, o.SecretKey = "access", "secret"

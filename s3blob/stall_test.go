@@ -200,8 +200,15 @@ func TestRequestsInFlightAreBounded(t *testing.T) {
 	srv := fake(t, fakes3.Options{})
 	srv.PutObject("b", "k", inParts(content(20*P), P), nil)
 	st := open(t, srv, func(o *s3blob.Options) { small(o); o.InFlight = 3 })
-	var most atomic.Int64
+	var calls, most atomic.Int64
+	second := make(chan struct{})
 	srv.Inject(fakes3.Fault{Op: "GetObject", Times: -1, Then: func() {
+		switch calls.Add(1) {
+		case 1:
+			<-second // so some requests certainly overlap
+		case 2:
+			close(second)
+		}
 		for n := int64(srv.InFlight()); ; {
 			m := most.Load()
 			if n <= m || most.CompareAndSwap(m, n) {

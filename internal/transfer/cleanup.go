@@ -29,8 +29,11 @@ type cleaner struct {
 
 func (c *cleaner) init(s *Store) { c.s = s }
 
-// begun remembers an upload in progress until ended.
+// begun remembers an upload in progress until ended. Where uploads cannot be swept there is nothing to be kept from it.
 func (c *cleaner) begun(up Upload) {
+	if !c.s.traits.sweeps() {
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.mu.active == nil {
@@ -55,9 +58,12 @@ func (c *cleaner) mine(up Upload) bool {
 // key names an upload without the time, which a service tells only in a listing.
 func key(up Upload) Upload { return Upload{Key: up.Key, ID: up.ID} }
 
-// abort discards up in the background. Its parts are no longer in flight: a part that arrived after the
+// abort discards up in the background; nothing where the service lets go of parts by itself. Its parts are no longer in flight: a part that arrived after the
 // abort would stay, and be billed ("AbortMultipartUpload", Amazon S3 API Reference).
 func (c *cleaner) abort(ctx context.Context, up Upload) {
+	if !c.s.traits.Abort {
+		return
+	}
 	c.mu.Lock()
 	c.mu.running = append(c.mu.running, up)
 	c.mu.Unlock()

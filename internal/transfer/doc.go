@@ -11,7 +11,9 @@
 //     store itself stated, and every segment came from the same version.
 //   - The absence of a header is never taken for a value. No parts count does not mean one part, no
 //     Content-Range does not mean offset 0, no Content-Length does not mean that what came was all.
-//   - A write commits after every byte of the source was accepted by the store, and never otherwise.
+//   - A write commits after every byte of the source was accepted by the store, and never otherwise. Where the last bytes are the
+//     commit, all others were accepted before.
+//   - A sum that the store states of a whole object is compared whenever the whole was read, and one is sent where the store compares it.
 //   - No goroutine started by a call outlives it, but for the abort of an upload, which the Store owns and
 //     its Close waits for.
 //
@@ -19,6 +21,9 @@
 //
 // Requests and Traits are shaped by this table. Sources: the Amazon S3 API Reference, the Cloud Storage
 // JSON API and "Resumable uploads", the Azure Blob Storage REST API.
+//
+// Of a resumable session (serial.go): bytes go where it ends, it may keep less than it was sent, it can be asked what it holds, and it
+// commits once. So a lost reply is made good by asking, for conditional writes too, where parts in any order leave an unknown outcome.
 //
 //	                    S3                          GCS                           Azure
 //	version             ETag (may repeat for        generation, a number          ETag
@@ -37,15 +42,19 @@
 //	parts at most       10,000                      no limit                      50,000
 //	commit              one request with the list   the last chunk                one request with the list
 //	metadata            at begin                    at begin                      at commit
-//	condition           at commit                   at begin                      at commit
+//	condition           at commit                   at begin, for the commit      at commit
+//	checksum of all     no                          CRC-32C, with the last chunk  no
+//	  stated in reads   no                          CRC-32C                       no
 //	after a lost reply  send the part again         ask for the offset            send the block again
+//	  of the commit     nobody can tell             ask: done, or go on           nobody can tell
 //	abort               one request                 one request                   none: blocks expire in a week
-//	find open uploads   a listing                   none: sessions expire         a listing with uncommitted blobs
+//	find open uploads   a listing                   none: sessions expire         none: they expire
 //	key exists, refused 412; 409 while in flight    412; 429 while in flight      409 BlobAlreadyExists; 412
 //	list order          UTF-8 bytes                 UTF-8 bytes                   not documented for all of Unicode
 //	list start          exclusive start-after       inclusive start offset        opaque marker only, or start-from
 //	delete, key absent  204                         404                           404
 //	batch delete        1000 keys, errors by key    100 requests in one body      256 requests in one body
+//	deletes leave       a marker over the versions  the version, marked deleted   the version, marked deleted
 //	restore             remove the delete marker    soft delete, or copy an old   undelete, or promote an
 //	                    that is the newest version  generation                    old version
 package transfer

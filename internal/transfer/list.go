@@ -50,17 +50,21 @@ func (l *listing) run(ctx context.Context, yield func(blob.Info, error) bool) er
 	if l.o.StartAfter != "" && l.s.traits.StartAfter { // else admit passes over what comes before, page by page
 		req.StartAfter = l.s.full(l.o.StartAfter)
 	}
+	var moves circle // of the pages since the last key: those with keys move on by themselves, in order
 	for {
 		page, err := l.page(ctx, req)
 		if err != nil {
 			return err
 		}
 		for _, info := range page.Infos {
-			switch ok, err := l.admit(&info); {
+			ok, err := l.admit(&info)
+			switch {
 			case err != nil:
 				return err
 			case ok && !yield(info, nil):
 				return nil
+			case ok:
+				moves = circle{}
 			}
 		}
 		switch {
@@ -70,6 +74,9 @@ func (l *listing) run(ctx context.Context, yield func(blob.Info, error) bool) er
 			return truncated("the listing goes on, but the store does not say where")
 		case page.Token == req.Token:
 			return badReply(fmt.Errorf("%w: the listing does not move on", blob.ErrCorrupt))
+		}
+		if err := moves.next(page.Token); err != nil {
+			return err
 		}
 		req.Token = page.Token
 	}

@@ -47,9 +47,11 @@ type Requests interface {
 	// DeleteBatch removes up to Traits.BatchDelete keys. errs has one entry per key, nil for deleted; if err is
 	// not nil nothing is known of the keys but its Outcome.
 	DeleteBatch(ctx context.Context, keys []string) (errs []error, err error)
-	// DeletedVersions lists one page of what is kept of key, newest first; for Traits.Restore.
+	// DeletedVersions lists one page of what is kept of key, newest first; for Traits.Restore. Pages with markers are newest first too;
+	// others may come in any order, and of two versions with one ModTime that of the later page is the newer.
 	DeletedVersions(ctx context.Context, key, token string) (VersionPage, error)
-	// Undelete makes a kept version the current one again.
+	// Undelete makes a kept version the current one again, or removes a marker. ErrExists and ErrPrecondition: the key exists, as somebody
+	// has restored or written it meanwhile.
 	Undelete(ctx context.Context, v KeptVersion) error
 }
 
@@ -206,7 +208,7 @@ type KeptVersion struct {
 	Marker  bool // stands for a delete
 	Deleted bool // kept although deleted, on a service that has no markers
 	Latest  bool
-	ModTime time.Time
+	ModTime time.Time // where there are no markers: a later one is a newer version
 }
 
 // VersionPage is one page of kept versions; Token is "" on the last.

@@ -99,10 +99,22 @@ func (s *service) DeleteBatch(ctx context.Context, keys []string) (errs []error,
 	return errs, err
 }
 
-// DeletedVersions implements Requests.
-func (s *service) DeletedVersions(context.Context, string, string) (VersionPage, error) {
-	return VersionPage{}, refusal(blob.ErrUnsupported)
+// DeletedVersions implements Requests: the script's.
+func (s *service) DeletedVersions(ctx context.Context, key, token string) (page VersionPage, err error) {
+	err = s.serve(ctx, request{verb: "versions", key: key, what: strings.TrimSpace(key + " " + token)}, func() error { return nil })
+	if err == nil && s.versions != nil {
+		page = s.versions(token)
+	}
+	return page, err
 }
 
-// Undelete implements Requests.
-func (s *service) Undelete(context.Context, KeptVersion) error { return refusal(blob.ErrUnsupported) }
+// Undelete implements Requests: it makes an object of the name of the version.
+func (s *service) Undelete(ctx context.Context, v KeptVersion) error {
+	return s.serve(ctx, request{verb: "undelete", key: v.Key, what: v.ID}, func() error {
+		if s.undelete != nil {
+			return s.undelete(v)
+		}
+		s.store(v.Key, []byte(v.ID), nil, Meta{})
+		return nil
+	})
+}

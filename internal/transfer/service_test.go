@@ -66,14 +66,18 @@ type service struct {
 	t testing.TB
 	p personality
 
-	before func(context.Context, request) error // instead of taking effect
-	after  func(context.Context, request) error // instead of the reply
-	edit   func(ReadRequest, *ReadReply)        // changes the reply to a Read
-	head   func(*Head)                          // changes the reply to a Head
-	stuck  func(ReadRequest) bool               // the body of this read never ends
-	list   func(nth int, r ListRequest) (ListPage, error)
-	batch  func(nth int, keys []string) ([]error, error)
-	tag    func(p PartRequest) string // of a part; default: one
+	before   func(context.Context, request) error // instead of taking effect
+	after    func(context.Context, request) error // instead of the reply
+	edit     func(ReadRequest, *ReadReply)        // changes the reply to a Read
+	head     func(*Head)                          // changes the reply to a Head
+	stuck    func(ReadRequest) bool               // the body of this read never ends
+	list     func(nth int, r ListRequest) (ListPage, error)
+	batch    func(nth int, keys []string) ([]error, error)
+	versions func(token string) VersionPage
+	undelete func(KeptVersion) error // with the lock held
+	uploads  func(token string) UploadPage
+
+	tag func(p PartRequest) string // of a part; default: one
 
 	cut      func(r request) int64      // how much of a chunk arrives before the connection is cut
 	keep     func(r request, n int) int // how much of n bytes a session keeps

@@ -7,6 +7,10 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/wholeblob/wholeblob/blob"
 )
@@ -193,6 +197,9 @@ func (s *service) Progress(ctx context.Context, up Upload, total int64) (p Progr
 
 // Abort implements Requests.
 func (s *service) Abort(ctx context.Context, up Upload) error {
+	if !s.p.traits.Abort {
+		s.t.Error("this service knows no abort")
+	}
 	return s.serve(ctx, request{verb: "abort", key: up.Key, what: up.ID}, func() error {
 		u := s.mu.uploads[up.ID]
 		if u == nil {
@@ -221,7 +228,19 @@ func (s *service) openUploads() int {
 	return n
 }
 
-// Uploads implements Requests.
-func (s *service) Uploads(context.Context, string, string) (UploadPage, error) {
-	return UploadPage{}, refusal(blob.ErrUnsupported)
+// Uploads implements Requests: the script's, or one page of what is open.
+func (s *service) Uploads(ctx context.Context, prefix, token string) (page UploadPage, err error) {
+	if !s.p.traits.Uploads {
+		s.t.Error("this service lists no uploads")
+	}
+	err = s.serve(ctx, request{verb: "uploads", what: strings.TrimSpace(prefix + " " + token)}, func() error {
+		for _, id := range slices.Sorted(maps.Keys(s.mu.uploads)) {
+			page.Uploads = append(page.Uploads, Upload{Key: s.mu.uploads[id].key, ID: id, Started: time.Unix(1, 0)})
+		}
+		return nil
+	})
+	if err == nil && s.uploads != nil {
+		page = s.uploads(token)
+	}
+	return page, err
 }

@@ -94,9 +94,23 @@ func (s *Store) checkSet(key string, src blob.Source, o blob.SetOptions) error {
 		err = fmt.Errorf("%w: %v: nobody vouches that this endpoint honours conditions", blob.ErrUnsupported, o.If)
 	case s.traits.MaxObject > 0 && src.Size() > s.traits.MaxObject:
 		err = fmt.Errorf("%w: %d bytes, the store holds at most %d", blob.ErrTooLarge, src.Size(), s.traits.MaxObject)
+	default:
+		err = s.checkPart(src.Size())
 	}
 	if err != nil {
 		return blob.Invalid(blob.OpSet, key, err)
+	}
+	return nil
+}
+
+// checkPart refuses an object that would go in parts larger than the service takes: Options.PartSize is too large, or the object is for
+// the number of parts that there may be.
+func (s *Store) checkPart(size int64) error {
+	if size < s.o.Threshold || s.traits.MaxPart <= 0 {
+		return nil
+	}
+	if part := min(size, s.traits.partSize(size, s.o.PartSize)); part > s.traits.MaxPart {
+		return fmt.Errorf("%w: %d bytes in parts of %d, the store takes parts of at most %d", blob.ErrTooLarge, size, part, s.traits.MaxPart)
 	}
 	return nil
 }

@@ -30,7 +30,7 @@ type Options struct {
 	Prefix      string // of all keys, with its final slash, or ""
 	Policy      retry.Policy
 	PartSize    int64         // bytes of a part of an upload, at least
-	Threshold   int64         // bytes from which a Set goes in parts
+	Threshold   int64         // bytes from which a Set goes in parts; one beyond Traits.MaxPut counts as that and one more
 	Segment     int64         // bytes of a range request
 	Gap         int64         // bytes between two ranges that one request may read too
 	Concurrency int           // requests in flight of one operation, at most
@@ -62,6 +62,9 @@ func New(r Requests, t Traits, o Options) *Store {
 	o.Policy = o.Policy.WithDefaults()
 	o.InFlight = cmp.Or(o.InFlight, DefaultInFlight)
 	o.Stall = cmp.Or(o.Stall, DefaultStall)
+	if t.MaxPut > 0 {
+		o.Threshold = min(o.Threshold, t.MaxPut+1)
+	}
 	s := &Store{r: r, traits: t, o: o, limit: newLimiter(o.InFlight, o.Policy.FirstDelay, o.Policy.MaxDelay)}
 	if o.ReadRanges || !t.PartReads {
 		s.mode.Store(int32(byRange))

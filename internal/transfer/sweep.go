@@ -15,7 +15,8 @@ import (
 // upload; uploads of this Store in progress are left alone.
 //
 // An empty prefix is ErrInvalidOption unless the Store was opened to allow it: other programs' uploads would go too. An upload that
-// cannot be aborted is named in the result, and the sweep goes on. One request per 1000 open uploads and one per abort.
+// cannot be aborted is named in the result, and the sweep goes on. One request per 1000 open uploads and one per abort. On a service that
+// cannot list or discard uploads, since it lets go of them by itself, the result is empty, without a request.
 func (s *Store) Sweep(ctx context.Context, olderThan time.Duration) (blob.SweepResult, error) {
 	var res blob.SweepResult
 	var err error
@@ -32,6 +33,9 @@ func (s *Store) Sweep(ctx context.Context, olderThan time.Duration) (blob.SweepR
 		return res, err
 	}
 	defer s.gate.Leave()
+	if !s.traits.sweeps() {
+		return res, nil
+	}
 	if err := s.sweep(ctx, time.Now().Add(-olderThan), &res); err != nil {
 		return res, s.fail(blob.OpSweep, "", err)
 	}
@@ -39,7 +43,7 @@ func (s *Store) Sweep(ctx context.Context, olderThan time.Duration) (blob.SweepR
 }
 
 func (s *Store) sweep(ctx context.Context, before time.Time, res *blob.SweepResult) error {
-	seen := make(tokens)
+	var moves circle
 	for token := ""; ; {
 		var page UploadPage
 		err := s.do(ctx, call{op: blob.OpSweep, effect: retry.None}, func(ctx context.Context, _ attempt) (err error) {
@@ -69,7 +73,7 @@ func (s *Store) sweep(ctx context.Context, before time.Time, res *blob.SweepResu
 		if page.Token == "" {
 			return nil
 		}
-		if err := seen.next(page.Token); err != nil {
+		if err := moves.next(page.Token); err != nil {
 			return err
 		}
 		token = page.Token
@@ -78,14 +82,3 @@ func (s *Store) sweep(ctx context.Context, before time.Time, res *blob.SweepResu
 
 // name is how results and errors name an upload.
 func (s *Store) name(up Upload) string { return s.strip(up.Key) + " " + up.ID }
-
-// tokens are those that pages of a list have named. A service that names one twice would be asked for ever.
-type tokens map[string]bool
-
-func (t tokens) next(token string) error {
-	if t[token] {
-		return badReply(fmt.Errorf("%w: the list does not move on", blob.ErrCorrupt))
-	}
-	t[token] = true
-	return nil
-}

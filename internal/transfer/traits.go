@@ -7,15 +7,15 @@ type Traits struct {
 	Store string // name in errors and Capabilities
 
 	MinPart      int64 // bytes of every part but the last, at least
-	MaxPart      int64 // bytes of a part, at most
+	MaxPart      int64 // bytes of a part, at most; 0: any number
 	MaxParts     int   // parts of an object, at most
 	PartMultiple int64 // part sizes but the last are multiples of it; 0: any
-	MaxPut       int64 // bytes of an object in one request, at most
+	MaxPut       int64 // bytes of an object in one request, at most; 0: any number
 	MaxObject    int64 // bytes of an object, at most
 
 	SerialParts bool // parts go in order, one at a time, and the last one commits
-	Abort       bool // an upload can be discarded; else its parts expire by themselves
-	Uploads     bool // open uploads can be listed
+	Abort       bool // an upload can be discarded; else its parts expire by themselves, and nothing is owed for a Set that failed
+	Uploads     bool // open uploads can be listed; else Sweep finds none
 	Sums        bool // a write carries the CRC-32C of the whole object, and the service refuses bytes that do not have it
 
 	PartReads   bool // Read can ask for a part
@@ -50,6 +50,9 @@ func (t Traits) impossible(cond blob.Condition) bool {
 	v, ok := cond.Version()
 	return ok && t.ValidVersion != nil && !t.ValidVersion(v)
 }
+
+// sweeps reports whether uploads that somebody left can be found and discarded.
+func (t Traits) sweeps() bool { return t.Uploads && t.Abort }
 
 func (t Traits) addressable(key string) bool { return t.Addressable == nil || t.Addressable(key) }
 

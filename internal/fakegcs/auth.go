@@ -10,7 +10,7 @@ import (
 )
 
 // DefaultToken is accepted when Options name none.
-const DefaultToken = "fakegcs-token"
+const DefaultToken = "fakegcs-token" //nolint:gosec // it opens nothing but this fake
 
 // Token is an OAuth access token that the server knows.
 type Token struct {

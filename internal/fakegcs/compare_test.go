@@ -133,11 +133,11 @@ func (r *raw) follow(bucket string) []string {
 
 // What this fake says, another server that is not of this project says too.
 func TestFakeGCSServerAnswersAlike(t *testing.T) {
-	real := realserver.FakeGCS(t)
-	bucket := real.NewBucket(t, realserver.Versioned)
+	server := realserver.FakeGCS(t)
+	bucket := server.NewBucket(t, realserver.Versioned)
 	hc := &http.Client{Transport: &http.Transport{DisableCompression: true}}
 	t.Cleanup(hc.CloseIdleConnections)
-	other := &raw{t: t, base: real.Endpoint, hc: hc}
+	other := &raw{t: t, base: server.Endpoint, hc: hc}
 	ours := newRaw(t, fakegcs.Options{Buckets: []string{bucket}, Versioned: true})
 	a, b := ours.follow(bucket), other.follow(bucket)
 	for i, s := range steps {

@@ -79,12 +79,12 @@ func (m mask) keep(v any) any {
 	case map[string]any:
 		for k := range v {
 			sub, named := m[k]
-			all, any := m["*"]
+			every, anyName := m["*"]
 			switch {
 			case named:
 				v[k] = sub.keep(v[k])
-			case any:
-				v[k] = all.keep(v[k])
+			case anyName:
+				v[k] = every.keep(v[k])
 			default:
 				delete(v, k)
 			}

@@ -240,9 +240,9 @@ func (c *call) versionNotes() []string {
 	}
 	for _, name := range []string{"ifGenerationMatch", "ifGenerationNotMatch", "ifMetagenerationMatch", "ifMetagenerationNotMatch", "ifSourceGenerationMatch"} {
 		v := c.Query.Get(name)
-		switch {
-		case v == "":
-		case v == "0":
+		switch v {
+		case "":
+		case "0":
 			out = append(out, name+"=0")
 		default:
 			out = append(out, name)

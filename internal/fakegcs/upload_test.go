@@ -236,7 +236,7 @@ func TestAReaderBesideAWriterSeesOneGeneration(t *testing.T) {
 		}
 	})
 	for range 20 {
-		req, err := http.NewRequestWithContext(t.Context(), "GET", s.URL()+object+"k?alt=media", nil)
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL()+object+"k?alt=media", nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -147,7 +147,7 @@ var objectChecks = []check{
 		return all(f.put("k", "1").is(201), g.put("k", "2").refused(403, "AuthenticationFailed"), f.get("k").holds(200, "1"))
 	}},
 	{"no-authorization", func(f *conf) error {
-		req, err := http.NewRequestWithContext(f, "GET", f.at("k", ""), nil)
+		req, err := http.NewRequestWithContext(f, http.MethodGet, f.at("k", ""), nil)
 		if err != nil {
 			return err
 		}

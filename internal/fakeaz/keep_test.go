@@ -11,7 +11,7 @@ import (
 
 const day = 24 * time.Hour
 
-func (f *conf) undelete(name string) reply { return f.do("PUT", f.at(name, "comp=undelete"), "") }
+func (f *conf) undelete() reply { return f.do("PUT", f.at("k", "comp=undelete"), "") }
 
 func TestASoftDeletedBlobComesBackWithinTheRetentionOnly(t *testing.T) {
 	s, f, clock := startAt(t, fakeaz.Knobs{Retention: 7 * day})
@@ -19,12 +19,12 @@ func TestASoftDeletedBlobComesBackWithinTheRetentionOnly(t *testing.T) {
 	d := f.del("k")
 	report(t, d.is(202), d.has("x-ms-delete-type-permanent", "false"), f.get("k").refused(404, "BlobNotFound"), f.wantList("", 1), f.wantList("include=deleted", 1, "k"))
 	clock.add(7*day - time.Second)
-	u := f.undelete("k")
+	u := f.undelete()
 	g := f.get("k")
-	report(t, u.is(200), g.holds(200, "1"), g.has("ETag", p.Header.Get("ETag")), g.has("x-ms-meta-a", "1"), f.wantList("include=deleted", 1, "k"), f.undelete("k").is(200))
+	report(t, u.is(200), g.holds(200, "1"), g.has("ETag", p.Header.Get("ETag")), g.has("x-ms-meta-a", "1"), f.wantList("include=deleted", 1, "k"), f.undelete().is(200))
 	f.del("k")
 	clock.add(7 * day)
-	report(t, f.undelete("k").refused(404, "BlobNotFound"), f.wantList("include=deleted", 1))
+	report(t, f.undelete().refused(404, "BlobNotFound"), f.wantList("include=deleted", 1))
 	if n := len(s.Past("cont", "k")); n != 0 {
 		t.Errorf("%d revisions are left", n)
 	}
@@ -34,7 +34,7 @@ func TestWithoutSoftDeleteADeleteIsForEver(t *testing.T) {
 	_, f, _ := startAt(t, fakeaz.Knobs{})
 	f.put("k", "1")
 	d := f.del("k")
-	report(t, d.is(202), d.has("x-ms-delete-type-permanent", "true"), f.undelete("k").refused(404, "BlobNotFound"))
+	report(t, d.is(202), d.has("x-ms-delete-type-permanent", "true"), f.undelete().refused(404, "BlobNotFound"))
 }
 
 // "Soft delete for blobs": an overwrite keeps the old content as a soft-deleted snapshot; Undelete makes it a snapshot,
@@ -49,7 +49,7 @@ func TestAnOverwriteUnderSoftDeleteLeavesASnapshot(t *testing.T) {
 		t.Fatalf("past: %+v", past)
 	}
 	old := f.at("k", "snapshot="+url.QueryEscape(past[0].Snapshot))
-	report(t, f.do("GET", old, "").refused(404, "BlobNotFound"), f.undelete("k").is(200), f.get("k").holds(200, "2"), f.do("GET", old, "").holds(200, "1"),
+	report(t, f.do("GET", old, "").refused(404, "BlobNotFound"), f.undelete().is(200), f.get("k").holds(200, "2"), f.do("GET", old, "").holds(200, "1"),
 		f.del("k").refused(409, "SnapshotsPresent"), f.del("k", "x-ms-delete-snapshots", "only").is(202), f.get("k").holds(200, "2"), f.del("k").is(202), f.get("k").is(404))
 }
 
@@ -57,7 +57,7 @@ func TestAWriteOverASoftDeletedBlobKeepsBoth(t *testing.T) {
 	s, f, _ := startAt(t, fakeaz.Knobs{Retention: day})
 	f.put("k", "1")
 	f.del("k")
-	report(t, f.put("k", "2", "If-None-Match", "*").is(201), f.undelete("k").is(200), f.get("k").holds(200, "2"))
+	report(t, f.put("k", "2", "If-None-Match", "*").is(201), f.undelete().is(200), f.get("k").holds(200, "2"))
 	if past := s.Past("cont", "k"); len(past) != 1 || string(past[0].Bytes()) != "1" || past[0].SoftDeleted {
 		t.Errorf("past: %+v", past)
 	}
@@ -76,7 +76,7 @@ func TestVersionsOutliveOverwritesAndDeletes(t *testing.T) {
 		f.do("GET", at(v1), "").has("x-ms-is-current-version", ""), f.do("DELETE", at(v2), "").refused(403, "OperationNotAllowedOnRootBlob"))
 	d := f.del("k")
 	report(t, d.is(202), d.has("x-ms-delete-type-permanent", "false"), f.get("k").is(404), f.do("GET", at(v2), "").holds(200, "2"),
-		f.undelete("k").is(200), f.get("k").is(404), // it promotes nothing
+		f.undelete().is(200), f.get("k").is(404), // it promotes nothing
 		f.wantList("", 1), f.wantList("include=versions", 1, "k", "k"), f.wantList("include=versions&maxresults=1", 2, "k", "k"),
 		f.wantList("include=deletedwithversions", 1, "k"))
 	c := f.do("PUT", f.at("k", ""), "", "x-ms-copy-source", at(v1), "If-None-Match", "*")
@@ -92,7 +92,7 @@ func TestADeletedVersionIsUndeletedWithSoftDelete(t *testing.T) {
 	f.put("k", "2")
 	at := f.at("k", "versionid="+url.QueryEscape(v1))
 	report(t, f.do("DELETE", at, "").is(202), f.do("GET", at, "").is(404), f.wantList("include=versions", 1, "k"), f.wantList("include=versions%2Cdeleted", 1, "k", "k"),
-		f.undelete("k").is(200), f.do("GET", at, "").holds(200, "1"))
+		f.undelete().is(200), f.do("GET", at, "").holds(200, "1"))
 }
 
 func TestUncommittedBlocksGoAfterAWeek(t *testing.T) {

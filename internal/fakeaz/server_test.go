@@ -33,9 +33,9 @@ func TestOfRacingCreatorsExactlyOneWins(t *testing.T) {
 					r = f.commit(key, []string{fmt.Sprintf("Latest:%02d", i)}, "If-None-Match", "*")
 				}
 				switch r.StatusCode {
-				case 201:
+				case http.StatusCreated:
 					won.Add(1)
-				case 409, 400: // 400: another's commit has discarded the block
+				case http.StatusConflict, http.StatusBadRequest: // 400: another's commit has discarded the block
 				default:
 					t.Errorf("%d: %s %s", i, r.Status, r.body)
 				}
@@ -249,7 +249,7 @@ func TestAServerInMemoryLivesInABubble(t *testing.T) {
 			t.Errorf("hits %d, status %d", in.Hits(), resp.StatusCode)
 		}
 		s.DeleteBlob("cont", "k")
-		time.Sleep(day)
+		<-time.After(day)
 		if past := s.Past("cont", "k"); len(past) != 0 {
 			t.Errorf("past: %+v", past)
 		}

@@ -79,6 +79,7 @@ func sweepTarget(keeps azblob.Keeps) *faultsweep.Target {
 		Shapes: map[string]fakehttp.Shape{
 			"honours If-Match": {},
 			"ignores If-Match": {IgnoreIfMatch: true},
+			"no ETag":          {ETag: fakehttp.NoETag}, // the time of the change stands in
 			"plain":            {IgnoreIfMatch: true, IgnoreRange: true},
 		},
 	}

@@ -83,8 +83,10 @@ func sweepTarget(keep gcsblob.Restore) *faultsweep.Target {
 			"none":                       {Times: -1},
 		},
 		Shapes: map[string]fakehttp.Shape{
-			"as documented": {},
-			"plain":         {IgnoreRange: true},
+			"honours conditions": {},
+			"ignores conditions": {IgnoreIfMatch: true},
+			"no generation":      {ETag: fakehttp.NoETag}, // the time of the change stands in
+			"plain":              {IgnoreIfMatch: true, IgnoreRange: true},
 		},
 	}
 }

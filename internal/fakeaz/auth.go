@@ -141,10 +141,7 @@ func canonicalHeaders(h http.Header) string {
 	values := map[string]string{}
 	for name, v := range h {
 		if lower := strings.ToLower(name); strings.HasPrefix(lower, "x-ms-") {
-			for i := range v {
-				v[i] = strings.TrimSpace(v[i])
-			}
-			values[lower] = strings.Join(v, ",")
+			values[lower] = strings.Join(v, ",") // net/http has taken the space around them
 		}
 	}
 	var b strings.Builder

@@ -60,7 +60,10 @@ func (p stored) Do(req *policy.Request) (*http.Response, error) {
 
 // doer is the SDK's HTTP client: one round trip, no redirects. (A redirect would be sent with a signature
 // for another host.)
-type doer struct{ rt http.RoundTripper }
+type doer struct {
+	rt      http.RoundTripper
+	secrets []string // what no error may show
+}
 
 // Do implements policy.Transporter.
 func (d *doer) Do(req *http.Request) (*http.Response, error) {
@@ -82,6 +85,9 @@ func (d *doer) Do(req *http.Request) (*http.Response, error) {
 	// A challenge makes the SDK send the request once more inside of one call. Without one it only forgets the token.
 	resp.Header.Del("WWW-Authenticate")
 	resp.Request = shown(req)
+	if resp.StatusCode >= 400 && resp.Body != nil {
+		resp.Body = d.told(resp.Body)
+	}
 	if !ok {
 		return resp, err
 	}
@@ -90,6 +96,16 @@ func (d *doer) Do(req *http.Request) (*http.Response, error) {
 		return nil, st.batch.read(resp)
 	}
 	return resp, err
+}
+
+// maxTold bounds how much is read of what a service says with an error.
+const maxTold = 64 << 10
+
+// told returns the body of an error without secrets: the SDK's error shows it, and a service may repeat the address it was sent.
+func (d *doer) told(body io.ReadCloser) io.ReadCloser {
+	text, _ := io.ReadAll(io.LimitReader(body, maxTold)) //nolint:errcheck // what came is enough: the code is in a header
+	_ = body.Close()
+	return io.NopCloser(strings.NewReader(conceal(string(text), d.secrets)))
 }
 
 // shown returns what errors may keep of a request: neither the signature in the query of a SAS, nor the header with a signature or token.

@@ -117,37 +117,46 @@ func TestNoTokenIsNoUnknownOutcome(t *testing.T) {
 
 // Of many requests that need a token one asks for it, and none waits longer than its own context.
 func TestOneAsksForTheToken(t *testing.T) {
-	asked, answer := make(chan struct{}), make(chan struct{})
-	g := &giver{give: func(context.Context, int64) (azcore.AccessToken, error) {
-		close(asked)
-		<-answer
-		return fresh("token")
-	}}
-	_, st := openTokens(t, g, nil, "token")
-	var all sync.WaitGroup
-	for range 50 {
-		all.Go(func() {
-			if _, err := st.Stat(t.Context(), "k"); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	<-asked
-	ctx, cancel := context.WithCancel(t.Context())
-	impatient := make(chan error)
-	go func() {
-		_, err := st.Stat(ctx, "k")
-		impatient <- err
-	}()
-	cancel()
-	if err := <-impatient; !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
-	}
-	close(answer)
-	all.Wait()
-	if n := g.asked.Load(); n != 1 {
-		t.Errorf("asked %d times", n)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		answer := make(chan struct{})
+		g := &giver{give: func(context.Context, int64) (azcore.AccessToken, error) {
+			<-answer
+			return fresh("token")
+		}}
+		srv := fake(t, fakeaz.Options{TLS: true, InMemory: true, Tokens: []string{"token"}})
+		srv.PutBlob("box", "k", nil, nil)
+		tr := srv.Transport()
+		defer tr.CloseIdleConnections()
+		o := options(srv)
+		o.AccountKey, o.Credential, o.Transport, o.Retry.Attempt = "", g, tr, retry.NoLimit
+		st, err := azblob.New(t.Context(), "box", o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all sync.WaitGroup
+		for range 50 {
+			all.Go(func() {
+				if _, err := st.Stat(t.Context(), "k"); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		synctest.Wait() // one asks, the others wait for it
+		ctx, cancel := context.WithCancel(t.Context())
+		impatient := make(chan error)
+		go func() { impatient <- errOf(st.Stat(ctx, "k")) }()
+		synctest.Wait()
+		cancel()
+		if err := <-impatient; !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v", err)
+		}
+		close(answer)
+		all.Wait()
+		if n := g.asked.Load(); n != 1 {
+			t.Errorf("asked %d times", n)
+		}
+		closeStore(t, st)
+	})
 }
 
 // Who asks for the token and gives up fails only itself.

@@ -35,7 +35,6 @@ func (r *requests) fault(ctx context.Context, err error, st *sent) *blob.Error {
 			e.Err = fmt.Errorf("the local clock differs from the service's by %v: %w", skew, e.Err)
 		}
 	}
-	e.Err = scrub(e.Err, r.secrets)
 	return e
 }
 
@@ -243,12 +242,15 @@ func scrub(err error, secrets []string) error {
 		return nil
 	}
 	text := err.Error()
-	clean := text
+	if clean := conceal(text, secrets); clean != text {
+		return said{err: err, text: clean}
+	}
+	return err
+}
+
+func conceal(text string, secrets []string) string {
 	for _, s := range secrets {
-		clean = strings.ReplaceAll(clean, s, "redacted")
+		text = strings.ReplaceAll(text, s, "redacted")
 	}
-	if clean == text {
-		return err
-	}
-	return said{err: err, text: clean}
+	return text
 }

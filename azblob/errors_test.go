@@ -208,6 +208,7 @@ func TestForeignDocumentsAreNoListing(t *testing.T) {
 	for _, body := range []string{
 		"", "<html><body>Please log in</body></html>", `<?xml version="1.0"?><EnumerationResults><Blobs>`,
 		`<?xml version="1.0"?><EnumerationResults></EnumerationResults>`,
+		`<?xml version="1.0"?><EnumerationResults><Blobs><Blob><Name>k</Name><Properties><Etag>e</Etag></Properties></Blob></Blobs><NextMarker /></EnumerationResults>`,
 		`<?xml version="1.0"?><EnumerationResults><Blobs><Blob><Name>k</Name></Blob></Blobs><NextMarker /></EnumerationResults>`,
 	} {
 		srv := fake(t, fakeaz.Options{Knobs: fakeaz.Knobs{Versioning: true}})

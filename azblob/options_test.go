@@ -3,6 +3,7 @@ package azblob_test
 import (
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -52,7 +53,7 @@ func TestWrongOptionsAreRefusedByName(t *testing.T) {
 		{"box", "Account", func(o *azblob.Options) { o.Endpoint, o.Account = "http://127.0.0.1:1", "" }},
 		{"box", "AccountKey", func(o *azblob.Options) { o.AccountKey = "hunter2 is no base64" }},
 		{"box", "SAS", func(o *azblob.Options) { o.AccountKey, o.SAS = "", "sv=1&hunter2=%zz" }},
-		{"box", "SAS", func(o *azblob.Options) { o.AccountKey, o.SAS = "", "https://a.blob.core.windows.net/?sig=hunter2" }},
+		{"box", "SAS", func(o *azblob.Options) { o.AccountKey, o.SAS = "", "https://a.blob.core.windows.net/?sv=1&sig=hunter2" }},
 		{"box", "exclude", func(o *azblob.Options) { o.SAS = "sig=hunter2" }},
 		{"box", "exclude", func(o *azblob.Options) { o.Anonymous = true }},
 		{"box", "ManagedIdentity", func(o *azblob.Options) { o.ClientID = "id" }},
@@ -263,6 +264,9 @@ func TestCredentialsAreNeverShown(t *testing.T) {
 		}
 		for _, rt := range []http.RoundTripper{nil, tripper(func(r *http.Request) (*http.Response, error) {
 			return nil, &url.Error{Op: r.Method, URL: r.URL.String(), Err: errors.New("unreachable")}
+		}), tripper(func(r *http.Request) (*http.Response, error) {
+			text := "<Error><Code>InvalidUri</Code><Message>not valid: " + strings.ReplaceAll(r.URL.String(), "&", "&amp;") + "</Message></Error>"
+			return &http.Response{StatusCode: http.StatusBadRequest, Request: r, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(text))}, nil
 		})} {
 			o.Transport = rt
 			o.Retry.Attempts = 1

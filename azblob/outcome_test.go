@@ -73,6 +73,9 @@ func TestOutcomeFollowsFromWhatWasSent(t *testing.T) {
 			t.Errorf("%v, outcome %v, want %v", err, blob.OutcomeOf(err), want)
 		}
 	}
+	if err := nobody.Delete(t.Context(), "k", nil); blob.OutcomeOf(err) != blob.NotApplied {
+		t.Errorf("%v, outcome %v", err, blob.OutcomeOf(err))
+	}
 }
 
 // A transport that goes on reading a body after the attempt has ended gets nothing of the caller's memory.

@@ -43,7 +43,7 @@ func (r *requests) Read(ctx context.Context, req transfer.ReadRequest) (*transfe
 		st.close()
 		return nil, r.fault(ctx, err, st)
 	}
-	if out.Body == nil || st.status != http.StatusOK && st.status != http.StatusPartialContent {
+	if st.status != http.StatusOK && st.status != http.StatusPartialContent {
 		// The SDK returns a 304 as a success without a body.
 		st.close()
 		return nil, &blob.Error{Kind: blob.ErrUnavailable, Outcome: blob.NotApplied, Status: st.status, Err: errors.New("a read was answered without content")}
@@ -97,7 +97,7 @@ func head(size int64, etag *azcore.ETag, at *time.Time, contentType *string, met
 	if len(metadata) > 0 {
 		h.Metadata = make(map[string]string, len(metadata))
 		for name, v := range metadata {
-			h.Metadata[strings.ToLower(name)] = value(v) // they come in the case that net/http gives to header names
+			h.Metadata[name] = value(v) // in the case that net/http gives to header names; the engine folds it
 		}
 	}
 	return h

@@ -64,8 +64,7 @@ func kept(item *container.BlobItem) transfer.KeptVersion {
 }
 
 // Undelete implements transfer.Requests. A soft-deleted blob is undeleted, which does nothing to one that is not deleted ("Undelete Blob"). A version is copied
-// over its own blob, with its metadata, if there is none yet ("Blob versioning", promote a version); if there is, somebody has
-// restored or written it, which is as good.
+// over its own blob, with its metadata, only if there is none ("Blob versioning", promote a version).
 func (r *requests) Undelete(ctx context.Context, v transfer.KeptVersion) error {
 	st := &sent{}
 	client := r.client.NewBlobClient(v.Key)
@@ -81,11 +80,7 @@ func (r *requests) Undelete(ctx context.Context, v transfer.KeptVersion) error {
 	}
 	out, err := client.StartCopyFromURL(st.watch(ctx), source, &sdkblob.StartCopyFromURLOptions{AccessConditions: conditions(blob.IfAbsent())})
 	if err != nil {
-		e := r.fault(ctx, err, st)
-		if e.Kind == blob.ErrExists || e.Kind == blob.ErrPrecondition {
-			return nil
-		}
-		return e
+		return onKey(blob.IfAbsent(), r.fault(ctx, err, st))
 	}
 	if s := value(out.CopyStatus); s != sdkblob.CopyStatusTypeSuccess {
 		return &blob.Error{Kind: blob.ErrConflict, Status: st.status, Err: errors.New("the copy of a version is " + fmt.Sprintf("%q", s) + ", not done")}

@@ -1,6 +1,7 @@
 package azblob_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -81,5 +82,47 @@ func TestRestore(t *testing.T) {
 				wantKind(t, err, blob.ErrNotFound)
 			})
 		}
+	}
+}
+
+// Restore never overwrites what somebody has written meanwhile.
+func TestRestoreBesideASet(t *testing.T) {
+	for keeps, knobs := range map[azblob.Keeps]fakeaz.Knobs{
+		azblob.KeepsDeleted:  {Retention: time.Hour},
+		azblob.KeepsVersions: {Versioning: true},
+	} {
+		srv := fake(t, fakeaz.Options{Knobs: knobs})
+		st := open(t, srv, func(o *azblob.Options) { o.Restore = keeps })
+		set(t, st, "k", []byte("old"), nil)
+		if err := st.Delete(t.Context(), "k", nil); err != nil {
+			t.Fatal(err)
+		}
+		srv.Inject(fakehttp.Fault{Op: "ListBlobs", Then: func() { srv.PutBlob("box", "k", []byte("new one"), nil) }})
+		info, err := st.Restore(t.Context(), "k")
+		if err != nil || info.Size != 7 {
+			t.Errorf("%s: %+v, %v", keeps, info, err)
+		}
+		if got := get(t, st, "k"); string(got.Data) != "new one" {
+			t.Errorf("%s: %q", keeps, got.Data)
+		}
+	}
+}
+
+// Restore looks no further than the key's own entries.
+func TestRestoreListsOneKey(t *testing.T) {
+	srv := fake(t, fakeaz.Options{Knobs: fakeaz.Knobs{Versioning: true, PageSize: 2}})
+	st := open(t, srv, func(o *azblob.Options) { o.Restore = azblob.KeepsVersions })
+	for i := range 30 {
+		srv.PutBlob("box", fmt.Sprintf("k-%d", i), nil, nil)
+	}
+	set(t, st, "k", nil, nil)
+	if err := st.Delete(t.Context(), "k", nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := st.Restore(t.Context(), "k"); err != nil {
+		t.Error(err)
+	}
+	if n := srv.Log().Count("ListBlobs"); n != 1 {
+		t.Errorf("%d listings", n)
 	}
 }

@@ -18,7 +18,9 @@ func (s still) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Body != nil {
 		_, _ = io.Copy(io.Discard, req.Body)
 	}
-	return &http.Response{StatusCode: 200, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: s.header, Body: http.NoBody, Request: req}, nil
+	return &http.Response{
+		StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: s.header, Body: http.NoBody, Request: req,
+	}, nil
 }
 
 // small are the requests of small objects, where what is done for each request counts most.

@@ -312,7 +312,7 @@ func TestClockOfSignatures(t *testing.T) {
 		var c clock
 		want := func(d time.Duration) {
 			t.Helper()
-			if got := c.now().Sub(time.Now()); got != d {
+			if got := time.Until(c.now()); got != d {
 				t.Errorf("the clock is %v ahead, want %v", got, d)
 			}
 		}

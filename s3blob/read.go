@@ -52,7 +52,7 @@ func (r *requests) Read(ctx context.Context, req transfer.ReadRequest) (*transfe
 	if req.Version != "" {
 		h["If-Match"] = []string{*quoted(req.Version)}
 	}
-	reply, err := r.lean.get.send(ctx, st, req.Key, query, h)
+	reply, err := r.lean.get.send(ctx, st, req.Key, query, h) //nolint:bodyclose // the reader's to close
 	if err != nil {
 		return nil, r.fault(ctx, err, st)
 	}

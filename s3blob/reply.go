@@ -69,7 +69,7 @@ func (k *kind) reply(ctx context.Context, key string, x *exchange) error {
 func (k *kind) done(ctx context.Context, key string, reply *http.Response) error {
 	var first [1]byte
 	n, err := io.ReadFull(reply.Body, first[:])
-	if err == io.EOF { //nolint:errorlint // the end is io.EOF itself
+	if err == io.EOF {
 		_ = reply.Body.Close() // with nothing in it
 		return nil
 	}

@@ -51,7 +51,7 @@ func (b *batch) read(resp *http.Response) error {
 		if err != nil {
 			return errBatchRead
 		}
-		answer, err := readPart(part)
+		answer, err := readPart(part) //nolint:bodyclose // it is in memory
 		if err != nil {
 			return errBatchRead
 		}

@@ -80,7 +80,7 @@ func (d *doer) Do(req *http.Request) (*http.Response, error) {
 	}
 	resp, err := d.rt.RoundTrip(req)
 	if resp == nil {
-		return resp, err
+		return nil, err
 	}
 	// A challenge makes the SDK send the request once more inside of one call. Without one it only forgets the token.
 	resp.Header.Del("WWW-Authenticate")
@@ -103,7 +103,7 @@ const maxTold = 64 << 10
 
 // told returns the body of an error without secrets: the SDK's error shows it, and a service may repeat the address it was sent.
 func (d *doer) told(body io.ReadCloser) io.ReadCloser {
-	text, _ := io.ReadAll(io.LimitReader(body, maxTold)) //nolint:errcheck // what came is enough: the code is in a header
+	text, _ := io.ReadAll(io.LimitReader(body, maxTold)) // what came is enough: the code is in a header
 	_ = body.Close()
 	return io.NopCloser(strings.NewReader(conceal(string(text), d.secrets)))
 }

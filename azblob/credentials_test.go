@@ -39,7 +39,7 @@ func fresh(token string) (azcore.AccessToken, error) {
 }
 
 // openTokens returns a store that sends the tokens of g to a server over TLS.
-func openTokens(t testing.TB, g *giver, edit func(*azblob.Options), tokens ...string) (*fakeaz.Server, *azblob.Store) {
+func openTokens(t testing.TB, g *giver, tokens ...string) (*fakeaz.Server, *azblob.Store) {
 	srv := fake(t, fakeaz.Options{TLS: true, Tokens: tokens})
 	srv.PutBlob("box", "k", content(10), nil)
 	tr := srv.Transport()
@@ -47,9 +47,6 @@ func openTokens(t testing.TB, g *giver, edit func(*azblob.Options), tokens ...st
 	return srv, open(t, srv, func(o *azblob.Options) {
 		small(o)
 		o.AccountKey, o.Credential, o.Transport = "", g, tr
-		if edit != nil {
-			edit(o)
-		}
 	})
 }
 
@@ -57,7 +54,7 @@ func openTokens(t testing.TB, g *giver, edit func(*azblob.Options), tokens ...st
 // (s3fs-fuse/s3fs-fuse #1042).
 func TestRefusedTokenIsRenewedOnce(t *testing.T) {
 	g := &giver{give: func(_ context.Context, n int64) (azcore.AccessToken, error) { return fresh(fmt.Sprintf("token%d", n)) }}
-	srv, st := openTokens(t, g, nil, "token0")
+	srv, st := openTokens(t, g, "token0")
 	get(t, st, "k")
 	srv.SetTokens("token1")
 	srv.ResetLog()
@@ -85,7 +82,7 @@ func TestRefusedTokenIsRenewedOnce(t *testing.T) {
 // A credential that has no better token fails as permission denied, after one more try.
 func TestTokenThatStaysRefused(t *testing.T) {
 	g := &giver{give: func(context.Context, int64) (azcore.AccessToken, error) { return fresh("stale") }}
-	srv, st := openTokens(t, g, nil, "other")
+	srv, st := openTokens(t, g, "other")
 	_, err := st.Stat(t.Context(), "k")
 	wantKind(t, err, blob.ErrPermission)
 	if n := srv.Log().Count("GetBlobProperties"); n != 2 {
@@ -101,7 +98,7 @@ func TestNoTokenIsNoUnknownOutcome(t *testing.T) {
 	g := &giver{give: func(context.Context, int64) (azcore.AccessToken, error) {
 		return azcore.AccessToken{}, errors.New("no identity here")
 	}}
-	srv, st := openTokens(t, g, nil, "token")
+	srv, st := openTokens(t, g, "token")
 	for _, err := range []error{
 		errOf(st.Set(t.Context(), "k", blob.Bytes(nil), nil)), st.Delete(t.Context(), "k", nil), errOf(st.Get(t.Context(), "k", nil)),
 		st.DeleteAll(t.Context(), []string{"k"}),
@@ -170,7 +167,7 @@ func TestLeaderOfTokensGivesUpAlone(t *testing.T) {
 		}
 		return fresh("token")
 	}}
-	_, st := openTokens(t, g, nil, "token")
+	_, st := openTokens(t, g, "token")
 	ctx, cancel := context.WithCancel(t.Context())
 	leader, follower := make(chan error, 1), make(chan error, 1)
 	go func() { leader <- errOf(st.Stat(ctx, "k")) }()
@@ -197,7 +194,7 @@ func TestTokenIsRenewedEarly(t *testing.T) {
 		}
 		return fresh("second")
 	}}
-	_, st := openTokens(t, g, nil, "first", "second")
+	_, st := openTokens(t, g, "first", "second")
 	for range 4 {
 		get(t, st, "k")
 	}
@@ -241,7 +238,7 @@ func TestSAS(t *testing.T) {
 	st := open(t, srv, func(o *azblob.Options) { small(o); o.AccountKey, o.SAS = "", "?"+token })
 	set(t, st, "a", content(3*smallPart), &blob.SetOptions{If: blob.IfAbsent()})
 	get(t, st, "a")
-	if err := list(st, t, "", ""); err != nil {
+	if err := list(st, t, ""); err != nil {
 		t.Error(err)
 	}
 	if err := st.DeleteAll(t.Context(), []string{"a", "k"}); err != nil || len(srv.Objects("box")) > 0 {

@@ -93,7 +93,7 @@ func get(t testing.TB, st blob.Blob, key string) blob.Object {
 
 func wantKind(t testing.TB, err, kind error) {
 	t.Helper()
-	if got := blob.KindOf(err); got != kind { //nolint:errorlint // sentinels
+	if got := blob.KindOf(err); got != kind {
 		t.Errorf("kind of %v is %v, want %v", err, got, kind)
 	}
 }

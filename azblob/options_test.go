@@ -134,7 +134,7 @@ func TestWhereConditionsAreTrusted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer closeStore(t, st)
+		t.Cleanup(func() { closeStore(t, st) })
 		if got := st.Capabilities().Conditions; got != want {
 			t.Errorf("%q: %v", endpoint, got)
 		}
@@ -275,7 +275,7 @@ func TestCredentialsAreNeverShown(t *testing.T) {
 				t.Fatal(err)
 			}
 			show(errOf(st.Set(t.Context(), "k", blob.Bytes(nil), nil)), errOf(st.Get(t.Context(), "k", nil)), errOf(st.Stat(t.Context(), "k")),
-				list(st, t, "", ""), st.Delete(t.Context(), "k", nil), st.DeleteAll(t.Context(), []string{"k", "l"}))
+				list(st, t, ""), st.Delete(t.Context(), "k", nil), st.DeleteAll(t.Context(), []string{"k", "l"}))
 			closeStore(t, st)
 		}
 	}

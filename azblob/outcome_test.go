@@ -64,7 +64,7 @@ func TestOutcomeFollowsFromWhatWasSent(t *testing.T) {
 		return nil, errors.New("the line is cut")
 	})
 	early := through(t, srv, func(_ http.RoundTripper, r *http.Request) (*http.Response, error) {
-		return &http.Response{StatusCode: 201, Request: r, Header: http.Header{"Etag": {`"0x1"`}}, Body: http.NoBody}, nil
+		return &http.Response{StatusCode: http.StatusCreated, Request: r, Header: http.Header{"Etag": {`"0x1"`}}, Body: http.NoBody}, nil
 	})
 	nobody := open(t, srv, func(o *azblob.Options) { o.Endpoint = "http://127.0.0.1:1/" + o.Account })
 	for st, want := range map[*azblob.Store]blob.Outcome{half: blob.NotApplied, whole: blob.Unknown, early: blob.Unknown, nobody: blob.NotApplied} {
@@ -89,7 +89,7 @@ func TestSourceIsLetGo(t *testing.T) {
 	for _, size := range []int{10, smallPart} {
 		_, err := st.Set(t.Context(), "k", blob.Bytes(content(size)), nil)
 		wantKind(t, err, blob.ErrUnavailable)
-		if n, err := left.Read(make([]byte, 10)); n > 0 || err == nil || err == io.EOF { //nolint:errorlint // the end is io.EOF itself
+		if n, err := left.Read(make([]byte, 10)); n > 0 || err == nil || err == io.EOF {
 			t.Errorf("read %d bytes, %v", n, err)
 		}
 	}
@@ -129,7 +129,7 @@ func TestStoredBytesComeBack(t *testing.T) {
 				t.Errorf("%s: got %d bytes, want %d", key, len(obj.Data), len(data))
 			}
 		}
-		if err := list(st, t, "", ""); err != nil {
+		if err := list(st, t, ""); err != nil {
 			t.Error(err)
 		}
 	}

@@ -3,7 +3,6 @@ package azblob
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"net/http"
 	"strconv"
@@ -160,6 +159,6 @@ func number(s string) (int64, bool) {
 }
 
 // unreadable is a reply to a read that makes no sense.
-func unreadable(format string, args ...any) error {
-	return &blob.Error{Kind: blob.ErrCorrupt, Outcome: blob.NotApplied, Err: fmt.Errorf(format, args...)}
+func unreadable(text string) error {
+	return &blob.Error{Kind: blob.ErrCorrupt, Outcome: blob.NotApplied, Err: errors.New(text)}
 }

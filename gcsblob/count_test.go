@@ -3,6 +3,7 @@ package gcsblob_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -27,7 +28,16 @@ func TestServerSeesNoMoreAttemptsThanThePolicyAllows(t *testing.T) {
 		"reset after":  {After: fakehttp.Reset},
 		"cut":          {Cut: &fakehttp.Cut{At: 0}},
 	}
-	for name, do := range operations {
+	all := maps.Clone(operations)
+	all["delete version"] = func(ctx context.Context, b blob.Blob) error {
+		info, err := b.Stat(ctx, "k")
+		if err != nil {
+			return err
+		}
+		return b.Delete(ctx, "k", &blob.DeleteOptions{If: blob.IfVersion(info.Version)})
+	}
+	all["restore"] = func(ctx context.Context, b blob.Blob) error { _, err := b.Restore(ctx, "gone"); return err }
+	for name, do := range all {
 		t.Run(name, func(t *testing.T) {
 			usual := countRun(t, do, fakehttp.Fault{Op: "none"}, 3)
 			for _, e := range usual {
@@ -54,8 +64,11 @@ func countRun(t *testing.T, do func(context.Context, blob.Blob) error, f fakehtt
 	defer srv.Close()
 	srv.PutObject("b", "k", content(10<<10), nil)
 	srv.PutObject("b", "other", nil, nil)
+	srv.PutObject("b", "gone", nil, nil)
+	srv.DeleteObject("b", "gone")
 	o := options(srv)
 	small(o)
+	o.Restore = gcsblob.RestoreSoftDelete
 	o.Retry = retry.Policy{Attempts: attempts, FirstDelay: time.Microsecond, MaxDelay: 10 * time.Microsecond}
 	st, err := gcsblob.New(t.Context(), "b", o)
 	if err != nil {

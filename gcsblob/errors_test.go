@@ -131,7 +131,7 @@ func TestAReplyOfAnotherObjectIsNoSuccess(t *testing.T) {
 	srv := fake(t, fakegcs.Options{})
 	st := open(t, srv, small, func(o *gcsblob.Options) { o.Retry.Attempts = 1 })
 	for name, body := range map[string]string{
-		"size":     `{"name":"new","generation":"5","size":"9","crc32c":"AAAAAA=="}`,
+		"size":     `{"name":"new","generation":"5","size":"9"}`,
 		"checksum": `{"name":"new","generation":"5","size":"10","crc32c":"AAAAAA=="}`,
 		"name":     `{"name":"old","generation":"5","size":"10"}`,
 	} {
@@ -142,6 +142,15 @@ func TestAReplyOfAnotherObjectIsNoSuccess(t *testing.T) {
 		}
 		in.Remove()
 	}
+}
+
+// Nor is one that says what another object is.
+func TestAStatOfAnotherObjectIsNone(t *testing.T) {
+	srv := fake(t, fakegcs.Options{})
+	srv.Inject(fakehttp.Fault{Op: "objects.get", Times: -1, Reply: &fakehttp.Reply{Status: 200,
+		Body: `{"kind":"storage#object","name":"other","generation":"5","size":"3","updated":"2024-01-01T00:00:00Z"}`}})
+	_, err := open(t, srv).Stat(t.Context(), "k")
+	wantKind(t, err, blob.ErrCorrupt)
 }
 
 // A success before the whole body was read is no success.

@@ -23,11 +23,33 @@ type cleaner struct {
 		running []Upload        // aborts in progress
 		idle    chan struct{}   // closed when none is running any more; nil while nobody waits
 		active  map[Upload]bool // in progress or in doubt: not to be swept
+		begins  map[string]int  // requests to begin one in flight, by key: what they begin is not to be swept either
 		left    []Upload        // aborts that failed
 	}
 }
 
 func (c *cleaner) init(s *Store) { c.s = s }
+
+// beginning is told of a request to begin an upload of key, which the service may list before we know its id. over is to be called
+// after begun.
+func (c *cleaner) beginning(key string) (over func()) {
+	if !c.s.traits.sweeps() {
+		return func() {}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.mu.begins == nil {
+		c.mu.begins = make(map[string]int)
+	}
+	c.mu.begins[key]++
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.mu.begins[key]--; c.mu.begins[key] == 0 {
+			delete(c.mu.begins, key)
+		}
+	}
+}
 
 // begun remembers an upload in progress until ended. Where uploads cannot be swept there is nothing to be kept from it.
 func (c *cleaner) begun(up Upload) {
@@ -48,11 +70,11 @@ func (c *cleaner) ended(up Upload) {
 	delete(c.mu.active, key(up))
 }
 
-// mine reports whether up is an upload of this Store in progress.
+// mine reports whether up is an upload of this Store in progress, or may be.
 func (c *cleaner) mine(up Upload) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.mu.active[key(up)]
+	return c.mu.active[key(up)] || c.mu.begins[up.Key] > 0
 }
 
 // key names an upload without the time, which a service tells only in a listing.

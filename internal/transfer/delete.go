@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/wholeblob/wholeblob/blob"
@@ -99,14 +100,18 @@ func (s *Store) distinct(keys []string) []string {
 	return out
 }
 
-// deletion is one DeleteAll.
+// deletion is one DeleteAll. INVARIANT: each key is named once, as failed or not at all.
 type deletion struct {
 	s      *Store
 	mu     sync.Mutex
 	failed []blob.KeyError
+	doubt  map[string]bool // keys that a batch of unknown outcome may have deleted; written before single deletes begin
 }
 
 func (d *deletion) fail(key string, err error) {
+	if d.doubt[key] {
+		err = inDoubt(err)
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.failed = append(d.failed, blob.KeyError{Key: key, Err: d.s.fail(blob.OpDeleteAll, key, err)})
@@ -118,10 +123,12 @@ func (d *deletion) all(ctx context.Context, keys []string) {
 	defer d.single(ctx, rest)
 	for len(keys) > 0 && size > 0 {
 		n := min(size, len(keys))
-		if !d.batch(ctx, keys[:n]) {
+		left, ok := d.batch(ctx, keys[:n])
+		keys = keys[n:]
+		if !ok {
+			keys = slices.Concat(left, keys)
 			break // no batch call after all: one by one
 		}
-		keys = keys[n:]
 	}
 	d.single(ctx, keys)
 }
@@ -142,10 +149,10 @@ func (d *deletion) split(keys []string) (batch, rest []string) {
 	return batch, rest
 }
 
-// batch deletes keys in one request, and those among them that failed for the moment again. It
-// reports false if the service refused to do such a thing at all.
-func (d *deletion) batch(ctx context.Context, keys []string) bool {
-	left := keys
+// batch deletes keys in one request, and those among them that failed for the moment again. ok is false if the
+// service refused to do such a thing at all, and left are those then that are still to be deleted; the others are, or have been named.
+func (d *deletion) batch(ctx context.Context, keys []string) (left []string, ok bool) {
+	left = keys
 	last := make(map[string]error) // of those left, what the service said of each
 	doubt := false                 // an attempt before may have deleted any of those left
 	err := d.s.do(ctx, call{op: blob.OpDeleteAll, effect: retry.AtLeastOnce}, func(ctx context.Context, a attempt) error {
@@ -168,14 +175,26 @@ func (d *deletion) batch(ctx context.Context, keys []string) bool {
 		return one
 	})
 	if errors.Is(err, blob.ErrUnsupported) {
-		return false
+		d.unsure(left, doubt)
+		return left, false
 	}
 	if err != nil {
 		for _, k := range left {
 			d.fail(k, own(last[k], err))
 		}
 	}
-	return true
+	return nil, true
+}
+
+// unsure remembers that keys may have been deleted already: whatever is said of them from now on, the outcome is unknown.
+func (d *deletion) unsure(keys []string, doubt bool) {
+	if !doubt {
+		return
+	}
+	d.doubt = make(map[string]bool, len(keys))
+	for _, k := range keys {
+		d.doubt[k] = true
+	}
 }
 
 // own returns what the service said of one key, with what the loop says of all: how often it tried, that it gave up, and the outcome.

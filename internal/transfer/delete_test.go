@@ -267,6 +267,51 @@ func TestNoBatchesAfterAll(t *testing.T) {
 	wantKeys(t, s.keys(), []string{"d"})
 }
 
+// What a batch left open before the service turned out to have none stays open: a key that is refused alone may have been deleted, and
+// one that the batch has refused is not asked for again. Each is named once.
+func TestDoubtOutlivesTheBatch(t *testing.T) {
+	for name, first := range map[string]func(keys []string) ([]error, error){
+		"the whole reply": func([]string) ([]error, error) { return nil, lost() },
+		"one key's": func([]string) ([]error, error) {
+			return []error{lost(), refusal(blob.ErrPermission), refusal(blob.ErrThrottled)}, nil
+		},
+		"none's": func([]string) ([]error, error) {
+			return []error{refusal(blob.ErrThrottled), refusal(blob.ErrPermission), refusal(blob.ErrThrottled)}, nil
+		},
+	} {
+		s := serve(t, s3Like())
+		s.batch = func(nth int, keys []string) ([]error, error) {
+			if nth == 1 {
+				return first(keys)
+			}
+			return nil, refusal(blob.ErrUnsupported)
+		}
+		s.before = func(_ context.Context, r request) error {
+			if r.verb == "delete" && r.key != "c" {
+				return refusal(blob.ErrPermission)
+			}
+			return nil
+		}
+		failed := deleteAll(t, open(t, s), "a", "b", "c", "d")
+		want := map[string]map[string]blob.Outcome{
+			"the whole reply": {"a": blob.Unknown, "b": blob.Unknown, "d": blob.NotApplied},
+			"one key's":       {"a": blob.Unknown, "b": blob.NotApplied, "d": blob.NotApplied},
+			"none's":          {"a": blob.NotApplied, "b": blob.NotApplied, "d": blob.NotApplied},
+		}[name]
+		if len(failed) != len(want) {
+			t.Errorf("%s: %v", name, failed)
+		}
+		for k, outcome := range want {
+			if e := failed[k]; e == nil || e.Outcome != outcome || !errors.Is(e, blob.ErrPermission) {
+				t.Errorf("%s: %s: %v", name, k, e)
+			}
+		}
+		if got, want := s.requests("delete"), map[bool]int{true: 4, false: 3}[name == "the whole reply"]; got != want || s.requests("batch") != 2 {
+			t.Errorf("%s: %q", name, s.takeLog())
+		}
+	}
+}
+
 // A refusal that is not for the moment ends a batch at once: nothing was deleted, nothing is tried again.
 func TestRefusedBatch(t *testing.T) {
 	s := serve(t, s3Like())

@@ -235,14 +235,14 @@ func (r *read) settle(ctx context.Context, a attempt, req ReadRequest, rep *Read
 		}
 		return 0, badReply(err)
 	}
-	if !rep.HasRange && req.Part == 0 && r.mode < plain && p.hi-p.lo > 2*r.s.o.Segment {
-		return 0, errStepDown // it ignores ranges, and sends more than the limits of this call are for
-	}
 	head := rep.Head
-	if p.total < 0 {
+	if p.total < 0 && !r.ignored(req, rep, p) {
 		if head, err = r.prove(ctx, a, req, rep, &p); err != nil {
 			return 0, err
 		}
+	}
+	if r.ignored(req, rep, p) { // a body without length shows only now how long it is
+		return 0, errStepDown
 	}
 	if v, ok := r.o.If.Version(); ok && head.Version != "" && head.Version != v {
 		return 0, errVersion // the store ignored the condition
@@ -260,12 +260,17 @@ func (r *read) settle(ctx context.Context, a attempt, req ReadRequest, rep *Read
 	}
 	r.cur = segment{off: lo, n: max(hi-lo, 0)}
 	parts := rep.Parts
-	if hi != p.hi {
-		parts = 0
+	if hi != p.hi || outOfProportion(r.cur.n, size) {
+		parts = 0 // by range: parts much smaller than a segment would each cost a request
 	}
 	r.rest = planRest(r.lo, r.hi, lo, lo+r.cur.n, r.total, rangeUnit(r.cur.n, size), parts)
 	r.settled = true
 	return p.lo, nil
+}
+
+// ignored reports whether the service ignores ranges, and sends more than the limits of this call are for.
+func (r *read) ignored(req ReadRequest, rep *ReadReply, p placed) bool {
+	return !rep.HasRange && req.Part == 0 && r.mode < plain && p.hi-p.lo > 2*r.s.o.Segment
 }
 
 // prove finds the total that a reply left out: what the caller's manifest says, or a Stat. Without any the

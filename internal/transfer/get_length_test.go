@@ -4,8 +4,11 @@ import (
 	"errors"
 	"io"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/wholeblob/wholeblob/blob"
+	"github.com/wholeblob/wholeblob/retry"
 )
 
 // The length of a body is taken from nowhere else than a statement: without one in the reply, the manifest or a
@@ -110,6 +113,53 @@ func TestLastBytesWithoutRanges(t *testing.T) {
 	s.edit = func(_ ReadRequest, rep *ReadReply) { rep.HasRange = false }
 	wantBytes(t, get(t, open(t, s), &blob.GetOptions{Range: blob.Last(150)}).Data, data[100:])
 	wantLog(t, s, "read last 100", "head", "read all of v1")
+}
+
+// slowReader brings a byte in a while.
+type slowReader struct{ r io.Reader }
+
+func (s slowReader) Read(p []byte) (int, error) {
+	<-time.After(100 * time.Millisecond)
+	return s.r.Read(p[:1])
+}
+
+// A service that ignores ranges, and does not say how long its body is, is given the time that the whole takes, not that of a range.
+func TestBodyOfUnknownLengthHasTheTimeOfTheWhole(t *testing.T) {
+	for _, length := range []int64{-1, 250} {
+		synctest.Test(t, func(t *testing.T) {
+			s := serve(t, s3Like())
+			data := content(250)
+			s.put("k", data)
+			s.edit = func(_ ReadRequest, rep *ReadReply) {
+				rep.whole(data, length)
+				rep.replace(func(r io.Reader) io.Reader { return slowReader{r} })
+			}
+			o := &blob.GetOptions{Range: blob.From(0)}
+			st := open(t, s, policy(retry.Policy{Total: 10 * time.Second, Attempt: 5 * time.Second, MinRate: 1 << 30, Attempts: 1}))
+			obj := get(t, st, o)
+			wantBytes(t, obj.Data, data)
+			if obj.Size != 250 {
+				t.Errorf("%d bytes", obj.Size)
+			}
+		})
+	}
+}
+
+// A first part of a few bytes does not make a request of each part, even if the service counts them.
+func TestTinyPartsAreReadByRange(t *testing.T) {
+	for part, want := range map[int]int{1: 6, 11: 6, 12: 42, 50: 10} { // an eighth of a segment is 12 bytes
+		s := serve(t, s3Like())
+		data := content(500)
+		var parts []int
+		for n := len(data); n > 0; n -= part {
+			parts = append(parts, min(part, n))
+		}
+		s.put("k", data, parts...)
+		wantBytes(t, get(t, open(t, s), nil).Data, data)
+		if got := s.requests("read"); got != want {
+			t.Errorf("parts of %d: %d requests, want %d", part, got, want)
+		}
+	}
 }
 
 // Of a body that is passed over for nothing no byte is asked for again.

@@ -109,10 +109,10 @@ func TestOddServicesWork(t *testing.T) {
 		{"no total", 4, 4, 3},  // and a Stat
 		{"no length", 3, 3, 2}, // the place is enough
 		{"no version", 3, 3, 2},
-		{"no place", 3, 2, 2},  // by part, by range, plain
-		{"disguised", 5, 3, 3}, // and a Stat, which shows that they are not whole
-		{"whole", 5, 2, 2},     // and a Stat; as part 1 it counts as a huge one at first
-		{"whole, blank", 5, 2, 3},
+		{"no place", 3, 2, 2},     // by part, by range, plain
+		{"disguised", 5, 3, 3},    // and a Stat, which shows that they are not whole
+		{"whole", 5, 2, 2},        // and a Stat; as part 1 it counts as a huge one at first
+		{"whole, blank", 7, 4, 3}, // how long it is shows only after a Stat, and then it is more than a range's limits are for
 	} {
 		data := content(250)
 		for name, want := range map[string]int{"whole": c.whole, "ranged": c.ranged, "span": c.span} {

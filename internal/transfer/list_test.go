@@ -181,6 +181,56 @@ func TestListNeverEndsEarlyNorTwice(t *testing.T) {
 	}
 }
 
+// Pages that lead back to one that was there before are no listing, with keys that are passed over or without any; pages without
+// keys that lead somewhere are one, however many.
+func TestListNeverGoesInCircles(t *testing.T) {
+	for what, c := range map[string]struct {
+		keys []string
+		o    blob.ListOptions
+	}{"empty pages": {}, "keys that are passed over": {[]string{"b"}, blob.ListOptions{StartAfter: "x"}}, "the same key": {keys: []string{"b"}}} {
+		for _, length := range []int{1, 2, 3, 7} {
+			p := s3Like()
+			p.traits.StartAfter = false
+			s := serve(t, p)
+			s.list = func(nth int, _ ListRequest) (ListPage, error) {
+				return page(fmt.Sprint("token", nth%length), c.keys...), nil
+			}
+			_, err := walk(t, open(t, s), "", &c.o)
+			wantKind(t, err, blob.ErrCorrupt)
+			if n := s.requests("list"); n > 4*length+4 {
+				t.Errorf("%s, %d pages in a circle: %d requests", what, length, n)
+			}
+		}
+	}
+	s := serve(t, s3Like())
+	s.list = func(nth int, _ ListRequest) (ListPage, error) {
+		if nth == 500 {
+			return page("", "z"), nil
+		}
+		return page(fmt.Sprint("token", nth)), nil
+	}
+	got, err := walk(t, open(t, s), "", nil)
+	if err != nil {
+		t.Error(err)
+	}
+	wantKeys(t, got, []string{"z"})
+}
+
+// A token may come again when there were keys in between: what moves on is the listing.
+func TestListWithTokensThatComeAgain(t *testing.T) {
+	s := serve(t, s3Like())
+	s.list = func(nth int, _ ListRequest) (ListPage, error) {
+		if nth == 9 {
+			return page("", "k9"), nil
+		}
+		return page(fmt.Sprint("token", nth%2), fmt.Sprint("k", nth)), nil
+	}
+	got, err := walk(t, open(t, s), "", nil)
+	if err != nil || len(got) != 9 {
+		t.Error(got, err)
+	}
+}
+
 // What is not under the store's own prefix is an error, not somebody's key.
 func TestListRefusesKeysOfOthers(t *testing.T) {
 	for _, key := range []string{"other/a", "tea", "team2/a"} {

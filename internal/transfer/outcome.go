@@ -36,16 +36,14 @@ func notApplied(err error) error { return withOutcome(err, blob.NotApplied) }
 // inDoubt marks the error of an operation of which an earlier request may have had, or has had, an effect.
 func inDoubt(err error) error { return withOutcome(err, blob.Unknown) }
 
+// withOutcome returns err with that outcome. Of an error that carries both a kind and that of a context the kind counts, as in blob.KindOf.
 func withOutcome(err error, o blob.Outcome) error {
 	if err == nil {
 		return nil
 	}
 	e, ok := err.(*blob.Error) //nolint:errorlint // only the outermost carries the outcome
 	if !ok {
-		e = &blob.Error{Err: err}
-		if !isContext(err) {
-			e.Kind = blob.KindOf(err)
-		}
+		return blob.Fail("", "", "", o, err)
 	}
 	c := *e
 	c.Outcome = o

@@ -141,8 +141,12 @@ func planRest(lo, hi, gotLo, gotHi, total, unit int64, parts int) []segment {
 // fall on the borders of parts even where the store does not tell how many there are, unless it is
 // out of proportion to the segment size.
 func rangeUnit(first, size int64) int64 {
-	if first < size/8 || first > 2*size {
+	if outOfProportion(first, size) {
 		return size
 	}
 	return max(first, 1)
 }
+
+// outOfProportion reports whether a first part of first bytes says nothing about how to read the rest: an object of 10,000 parts of a byte
+// is not worth 10,000 requests.
+func outOfProportion(first, size int64) bool { return first < size/8 || first > 2*size }

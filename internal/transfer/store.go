@@ -139,16 +139,9 @@ func (s *Store) do(ctx context.Context, c call, fn func(context.Context, attempt
 func (s *Store) fail(op, key string, err error) error {
 	e, ok := err.(*blob.Error) //nolint:errorlint // only the outermost is ours to fill in
 	if !ok {
-		e = &blob.Error{Kind: blob.KindOf(err), Err: err}
-		if isContext(err) {
-			e.Kind = nil
-		}
+		e = blob.Fail(op, s.traits.Store, key, blob.OutcomeOf(err), err)
 		if errors.Is(err, errStepDown) {
 			e.Kind = blob.ErrTruncated
-		}
-		var inner *blob.Error
-		if errors.As(err, &inner) {
-			e.Outcome = inner.Outcome
 		}
 	} else {
 		c := *e // it may be shared: a cause of a cancelled context
@@ -164,10 +157,6 @@ func (s *Store) fail(op, key string, err error) error {
 // impossible is the error of a condition that no object can meet.
 func impossible(cond blob.Condition) error {
 	return &blob.Error{Kind: blob.ErrPrecondition, Outcome: blob.NotApplied, Err: fmt.Errorf("%v: no object has such a version", cond)}
-}
-
-func isContext(err error) bool {
-	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // cause returns why inner, made from outer by context.WithCancelCause, has ended: nil if it has not, the error

@@ -12,7 +12,8 @@ import (
 
 // Sweep aborts uploads under the store's prefix that began more than olderThan ago, by the service's clock against this one's: those
 // that a crashed process left. It cannot tell them from those of a living one that takes longer, so olderThan should be more than the longest
-// upload; uploads of this Store in progress are left alone.
+// upload; uploads of this Store in progress are left alone, and any of a key for which this Store is just beginning one. What was done before
+// an error is in the result.
 //
 // An empty prefix is ErrInvalidOption unless the Store was opened to allow it: other programs' uploads would go too. An upload that
 // cannot be aborted is named in the result, and the sweep goes on. One request per 1000 open uploads and one per abort. On a service that

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -83,20 +84,20 @@ func googleQuestions() []storetable.Question[*googleServer] {
 			return p.chunk(p.session("k", zeroCRC[2:]), "new", "bytes 0-2/3").String()
 		}},
 		{"session, status after the first chunk", "308, bytes=0-262143", resumable, func(p *googleProbe) string {
-			session := p.firstChunk("k")
+			session := p.firstChunk()
 			r := p.chunk(session, "", "bytes */*")
 			return strings.TrimSuffix(r.String()+", "+r.Header.Get("Range"), ", ")
 		}},
 		{"session, a chunk behind a gap", "stores nothing", resumable, func(p *googleProbe) string {
-			session := p.firstChunk("k")
+			session := p.firstChunk()
 			if r := p.chunk(session, "xyz", fmt.Sprintf("bytes %d-%d/%d", 2*chunk, 2*chunk+2, 2*chunk+3)); r.StatusCode/100 == 2 {
 				return "makes an object"
 			}
 			return "stores nothing"
 		}},
-		{"session, canceled", "499", resumable, func(p *googleProbe) string { return p.do("DELETE", p.firstChunk("k"), "").String() }},
+		{"session, canceled", "499", resumable, func(p *googleProbe) string { return p.do("DELETE", p.firstChunk(), "").String() }},
 		{"session, canceled, goes on", "stores nothing", resumable, func(p *googleProbe) string {
-			session := p.firstChunk("k")
+			session := p.firstChunk()
 			p.do("DELETE", session, "")
 			if r := p.chunk(session, "xyz", fmt.Sprintf("bytes %d-%d/%d", chunk, chunk+2, chunk+3)); r.StatusCode/100 == 2 {
 				return "makes an object"
@@ -142,7 +143,7 @@ func googleQuestions() []storetable.Question[*googleServer] {
 			p.must(exists(p).do("DELETE", p.at("k", ""), ""))
 			r := p.do("GET", p.root+"/storage/v1/b/"+p.bucket+"/o?softDeleted=true&prefix="+p.key, "")
 			switch {
-			case r.StatusCode != 200:
+			case r.StatusCode != http.StatusOK:
 				return r.String()
 			case strings.Contains(r.body, "softDeleteTime"):
 				return "lists it"
@@ -167,11 +168,11 @@ func googleQuestions() []storetable.Question[*googleServer] {
 	return out
 }
 
-// firstChunk begins a session and sends its first chunk.
-func (p *googleProbe) firstChunk(name string) (session string) {
+// firstChunk begins a session for the object "k" and sends its first chunk.
+func (p *googleProbe) firstChunk() (session string) {
 	p.Helper()
-	session = p.session(name, "")
-	if r := p.chunk(session, string(content(chunk)), fmt.Sprintf("bytes 0-%d/*", chunk-1)); r.StatusCode != 308 {
+	session = p.session("k", "")
+	if r := p.chunk(session, string(content(chunk)), fmt.Sprintf("bytes 0-%d/*", chunk-1)); r.StatusCode != http.StatusPermanentRedirect {
 		p.Fatalf("first chunk: %s: %s", r, r.body)
 	}
 	return session

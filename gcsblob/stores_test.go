@@ -118,9 +118,9 @@ func (p *googleProbe) at(name, query string) string {
 }
 
 // insert uploads in one request; query begins with "&".
-func (p *googleProbe) insert(name, body, query string, headers ...string) googleReply {
+func (p *googleProbe) insert(name, body, query string) googleReply {
 	p.Helper()
-	return p.do("POST", p.root+"/upload/storage/v1/b/"+p.bucket+"/o?uploadType=media&name="+url.QueryEscape(p.key+name)+query, body, headers...)
+	return p.do("POST", p.root+"/upload/storage/v1/b/"+p.bucket+"/o?uploadType=media&name="+url.QueryEscape(p.key+name)+query, body)
 }
 
 // related uploads in one request with metadata, which is a JSON object without its name.

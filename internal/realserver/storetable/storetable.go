@@ -71,7 +71,7 @@ func Run[T any](t *testing.T, table Table, update bool, questions []Question[T],
 			t.Fatalf("no update: %s was not asked", s.Name)
 		}
 	}
-	if err := os.WriteFile(table.File, []byte(before+write(table.Service, questions, servers, answers)+after), 0o644); err != nil { //nolint:gosec // a document
+	if err := os.WriteFile(table.File, []byte(before+write(table.Service, questions, servers, answers)+after), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -72,8 +72,16 @@ func start(t *testing.T, opts fakehttp.Options) *server {
 	return s
 }
 
+// reply is an answer, read to its end.
+type reply struct {
+	status int
+	header http.Header
+	length int64 // as announced
+	body   string
+}
+
 // do sends a request; an empty key is not sent.
-func (s *server) do(method, key string, body io.Reader) (*http.Response, string) {
+func (s *server) do(method, key string, body io.Reader) reply {
 	s.t.Helper()
 	req, err := http.NewRequestWithContext(s.t.Context(), method, s.URL()+"/k", body)
 	if err != nil {
@@ -93,7 +101,7 @@ func (s *server) do(method, key string, body io.Reader) (*http.Response, string)
 		s.t.Error(err)
 	}
 	_ = res.Body.Close()
-	return res, string(data)
+	return reply{res.StatusCode, res.Header, res.ContentLength, string(data)}
 }
 
 // unsized hides the length of a body.
@@ -107,8 +115,8 @@ func TestBodiesAreReadWhole(t *testing.T) {
 			sum := sha256.Sum256([]byte(want))
 			for _, body := range []io.Reader{strings.NewReader(want), unsized(want)} {
 				s.ResetLog()
-				if res, got := s.do("PUT", "yes", body); res.StatusCode != 200 || got != want {
-					t.Errorf("%d bytes: status %d, %q", n, res.StatusCode, got)
+				if got := s.do("PUT", "yes", body); got.status != 200 || got.body != want {
+					t.Errorf("%d bytes: status %d, %q", n, got.status, got.body)
 				}
 				if e := s.Log()[0]; e.BodyLen != int64(n) || e.BodySHA256 != hex.EncodeToString(sum[:]) || e.Sent != int64(n) {
 					t.Errorf("%d bytes: the log has %+v", n, e)
@@ -116,8 +124,8 @@ func TestBodiesAreReadWhole(t *testing.T) {
 			}
 		}
 		for _, body := range []io.Reader{strings.NewReader(strings.Repeat("x", 101)), unsized(strings.Repeat("x", 101))} {
-			if res, got := s.do("PUT", "yes", body); res.StatusCode != 400 || !strings.Contains(got, "limit") {
-				t.Errorf("101 bytes: status %d, %q", res.StatusCode, got)
+			if got := s.do("PUT", "yes", body); got.status != 400 || !strings.Contains(got.body, "limit") {
+				t.Errorf("101 bytes: status %d, %q", got.status, got.body)
 			}
 		}
 	}
@@ -152,9 +160,9 @@ func TestBodyThatEndsEarlyIsAnErrorWithWhatCame(t *testing.T) {
 
 func TestHeadHasALengthAndNoBody(t *testing.T) {
 	s := start(t, fakehttp.Options{})
-	res, body := s.do("HEAD", "yes", nil)
-	if res.ContentLength != 7 || body != "" || res.Header.Get("Request") == "" {
-		t.Errorf("length %d, body %q, headers %v", res.ContentLength, body, res.Header)
+	got := s.do("HEAD", "yes", nil)
+	if got.length != 7 || got.body != "" || got.header.Get("Request") == "" {
+		t.Errorf("length %d, body %q, headers %v", got.length, got.body, got.header)
 	}
 }
 
@@ -162,11 +170,11 @@ func TestHeadHasALengthAndNoBody(t *testing.T) {
 func TestRefusedRequestsMeetNoFault(t *testing.T) {
 	s := start(t, fakehttp.Options{})
 	in := s.Inject(fakehttp.Fault{Op: "Echo", Key: "k", Reply: &fakehttp.Reply{Status: 503}})
-	if res, _ := s.do("PUT", "", strings.NewReader("x")); res.StatusCode != 401 || res.Header.Get("Request") == "" || in.Seen() != 0 {
-		t.Errorf("status %d, %d seen", res.StatusCode, in.Seen())
+	if got := s.do("PUT", "", strings.NewReader("x")); got.status != 401 || got.header.Get("Request") == "" || in.Seen() != 0 {
+		t.Errorf("status %d, %d seen", got.status, in.Seen())
 	}
-	if res, _ := s.do("PUT", "yes", strings.NewReader("x")); res.StatusCode != 503 || in.Hits() != 1 {
-		t.Errorf("status %d, %d hits", res.StatusCode, in.Hits())
+	if got := s.do("PUT", "yes", strings.NewReader("x")); got.status != 503 || in.Hits() != 1 {
+		t.Errorf("status %d, %d hits", got.status, in.Hits())
 	}
 	if got, want := s.Log().String(), "Echo k note 0B -> 401\nEcho k note 0B -> 503\n"; got != want {
 		t.Errorf("log:\n%s", got)
@@ -186,9 +194,9 @@ func TestScriptedBodyHasOnlyTheTypeOfAnError(t *testing.T) {
 		{fakehttp.Reply{Status: 201, NoBody: true}, "", false},
 	} {
 		s.Inject(fakehttp.Fault{Reply: &c.reply})
-		res, body := s.do("PUT", "yes", nil)
-		if body != c.body || (res.Header.Get("Code") != "") != c.code || res.Header.Get("Content-Type") != "text/error" {
-			t.Errorf("%+v: %q, %v", c.reply, body, res.Header)
+		got := s.do("PUT", "yes", nil)
+		if got.body != c.body || (got.header.Get("Code") != "") != c.code || got.header.Get("Content-Type") != "text/error" {
+			t.Errorf("%+v: %q, %v", c.reply, got.body, got.header)
 		}
 	}
 }

@@ -154,10 +154,10 @@ func content(n int) []byte {
 func inParts(b []byte, size int) [][]byte { return slices.Collect(slices.Chunk(b, size)) }
 
 // count returns how many requests of the kinds are in the log.
-func (t *Target) count(log fakehttp.Log, kinds ...Kind) int {
+func (target *Target) count(log fakehttp.Log, kinds ...Kind) int {
 	n := 0
 	for i := range log {
-		if slices.Contains(kinds, t.Kind(&log[i].Request)) {
+		if slices.Contains(kinds, target.Kind(&log[i].Request)) {
 			n++
 		}
 	}
@@ -165,8 +165,8 @@ func (t *Target) count(log fakehttp.Log, kinds ...Kind) int {
 }
 
 // match hits requests of the kinds.
-func (t *Target) match(kinds ...Kind) func(*fakehttp.Request) bool {
-	return func(r *fakehttp.Request) bool { return slices.Contains(kinds, t.Kind(r)) }
+func (target *Target) match(kinds ...Kind) func(*fakehttp.Request) bool {
+	return func(r *fakehttp.Request) bool { return slices.Contains(kinds, target.Kind(r)) }
 }
 
 func (k Kind) String() string {

@@ -24,7 +24,7 @@
 //
 // Secrets (see Secrets) are settings in YAML, JSON and the environment, and refused in URLs, which end up in logs. For each secret there is a
 // setting of the same name with "_file" behind it, the path of a file that holds it, which Open reads. No error, String, Marshal method,
-// format verb or log value shows a secret.
+// format verb or log value shows a secret, nor does printing a struct that has a Config in it.
 //
 // # Stores
 //
@@ -57,7 +57,26 @@ import (
 type Config struct {
 	base     string            // the URL without parameters, as it was written
 	settings map[string]string // by name, secrets apart; never changed once the Config is made
-	secrets  map[string]string
+	secrets  sealed
+}
+
+// sealed holds secrets by name. nil holds none. It is a function since package fmt prints a Config in an unexported field of another struct by
+// reflection, without asking Format, and sees neither through a function nor into it.
+type sealed func() map[string]string
+
+func seal(secrets map[string]string) sealed {
+	if len(secrets) == 0 {
+		return nil
+	}
+	return func() map[string]string { return secrets }
+}
+
+// open returns the secrets, for reading only.
+func (s sealed) open() map[string]string {
+	if s == nil {
+		return nil
+	}
+	return s()
 }
 
 // Error is a setting that is wrong. It matches blob.ErrInvalidOption.
@@ -111,7 +130,7 @@ func (s *settings) url(raw string) (base string, err error) {
 	}
 	for name, value := range u.Query.All() {
 		if schemes()[u.Scheme].secret(name) {
-			return "", &Error{Setting: name, Err: invalid("a secret does not belong into a URL: use another spelling, or %s_file", name)}
+			return "", &Error{Setting: name, Err: invalid("a secret does not belong in a URL: use another spelling, or %s_file", name)}
 		}
 		s.add(name, value)
 	}
@@ -145,14 +164,15 @@ func (s *settings) config(base string) (Config, error) {
 		s.err.Valid = sc.names(base)
 		return Config{}, s.err
 	}
-	c := Config{base: base, settings: make(map[string]string), secrets: make(map[string]string)}
+	c, secrets := Config{base: base, settings: make(map[string]string)}, make(map[string]string)
 	for name, value := range s.values {
 		if sc.secret(name) {
-			c.secrets[name] = value
+			secrets[name] = value
 		} else {
 			c.settings[name] = value
 		}
 	}
+	c.secrets = seal(secrets)
 	if _, err := c.opener(sc); err != nil {
 		return Config{}, err
 	}
@@ -178,10 +198,10 @@ func (s *settings) merge() (Config, error) {
 func (c Config) With(changes map[string]string) (Config, error) {
 	s := newSettings()
 	maps.Copy(s.values, c.settings)
-	maps.Copy(s.values, c.secrets)
-	for name, value := range changes {
+	maps.Copy(s.values, c.secrets.open())
+	for _, name := range slices.Sorted(maps.Keys(changes)) { // in order: of several errors it is always the same
 		delete(s.values, name)
-		if value != "" {
+		if value := changes[name]; value != "" {
 			s.add(name, value)
 		}
 	}
@@ -200,9 +220,10 @@ func (c Config) Scheme() string {
 // Target returns the URL without the settings: what to call the store where people read.
 func (c Config) Target() string { return c.base }
 
-// Equal reports whether both describe the same stack in the same words.
+// Equal reports whether both describe the same stack in the same words. It is the only way to compare: reflect.DeepEqual takes a Config with
+// secrets for different from itself.
 func (c Config) Equal(d Config) bool {
-	return c.base == d.base && maps.Equal(c.settings, d.settings) && maps.Equal(c.secrets, d.secrets)
+	return c.base == d.base && maps.Equal(c.settings, d.settings) && maps.Equal(c.secrets.open(), d.secrets.open())
 }
 
 // redacted stands for a secret. Reading it back is an error, so that a secret is never lost in silence.
@@ -227,7 +248,7 @@ func (c Config) String() string {
 
 func (c Config) names() []string {
 	return slices.Sorted(func(yield func(string) bool) {
-		for _, m := range []map[string]string{c.settings, c.secrets} {
+		for _, m := range []map[string]string{c.settings, c.secrets.open()} {
 			for name := range m {
 				if !yield(name) {
 					return

@@ -48,6 +48,22 @@ func TestAllSpellingsMeanTheSame(t *testing.T) {
 			})
 		},
 		"its own String": func() (config.Config, error) { return config.Parse(want.String()) },
+		"YAML with aliases": func() (c config.Config, err error) {
+			var program struct{ Like, Blob config.Config }
+			err = yaml.Unmarshal([]byte("like: &l {url: 's3://bucket/some/prefix', endpoint: &e 'http://127.0.0.1:9000', part_size: 16MiB, path_style: true, "+
+				"stall: 30s, retry_attempts: &n 3}\nblob: *l\n"), &program)
+			if !program.Like.Equal(program.Blob) {
+				t.Errorf("%v and %v", program.Like, program.Blob)
+			}
+			return program.Blob, err
+		},
+		"YAML with values that are aliases": func() (config.Config, error) {
+			c, err := config.ParseYAML([]byte("\xef\xbb\xbfurl: " + strings.Replace(sample, "path_style=true&", "", 1) + "\npath_style: &on true\nunsigned_payload: *on\n"))
+			if err != nil || c.Get("unsigned_payload") != "true" {
+				return c, errors.Join(err, errors.New("no unsigned_payload"))
+			}
+			return c.With(map[string]string{"unsigned_payload": ""})
+		},
 		"a field of YAML": func() (c config.Config, err error) {
 			var program struct{ Blob config.Config }
 			err = yaml.Unmarshal([]byte("blob:\n  url: "+sample+"\n"), &program)
@@ -147,9 +163,21 @@ func TestReadingIsStrict(t *testing.T) {
 		"broken escape":                 {urlOf("s3://b?region=%zz"), "", false, "region"},
 		"semicolon":                     {urlOf("s3://b?region=x;gap=1KiB"), "", false, "semicolon"},
 		"retries that leave no time":    {urlOf("mem://?retry_attempt=5s&retry_total=5s"), "", false, "Attempt"},
-		"secret in the URL":             {urlOf("s3://b?secret_key=hush"), "secret_key", false, "does not belong into a URL"},
+		"secret in the URL":             {urlOf("s3://b?secret_key=hush"), "secret_key", false, "does not belong in a URL"},
 		"one secret of two":             {jsonOf(`{"url":"s3://b","secret_key":"hush"}`), "access_key", false, "is missing"},
 		"a secret twice":                {jsonOf(`{"url":"s3://b","access_key":"a","secret_key":"hush","secret_key_file":"/f"}`), "secret_key_file", false, "secret_key is given too"},
+		"JSON that goes on after a URL": {jsonOf(`"s3://b" {}`), "", false, "goes on"},
+		"JSON in another encoding":      {jsonOf("{\"url\":\"s3://b\",\"region\":\"\xff\"}"), "", false, "UTF-8"},
+		"base64 in YAML":                {yamlOf("url: s3://b\nregion: !!binary aHVzaA=="), "region", false, "want one text"},
+		"a tag of another program":      {yamlOf("url: s3://b\naccess_key: a\nsecret_key: !vault hush"), "secret_key", false, "want one text"},
+		"null in YAML's long form":      {yamlOf("url: s3://b\nregion: !<tag:yaml.org,2002:null> ''"), "region", false, "want one text"},
+		"a merge key":                   {yamlOf("<<: {region: x}\nurl: s3://b"), "<<", false, "want one text"},
+		"an alias of a mapping":         {yamlOf("url: s3://b\nregion: &x {y: z}\nread: *x"), "region", false, "want one text"},
+		"null in JSON":                  {jsonOf(`{"url":"s3://b","region":null}`), "region", false, "want one text"},
+		"tabs in YAML":                  {yamlOf("url: s3://b\n\tregion: x"), "", false, "not well-formed"},
+		"a variable without a name":     {env("P_URL=s3://b", "P_=x"), "", true, "no name"},
+		"a secret without a value":      {urlOf("s3://b?secret%5Fkey"), "secret_key", false, "does not belong in a URL"},
+		"a SAS in the query":            {urlOf("azblob://ctr?account=acct&sv=2020&sig=hush"), "sig", true, "is unknown"},
 		"a secret that was left out":    {jsonOf(`{"url":"s3://b","access_key":"a","secret_key":"REDACTED"}`), "secret_key", false, "left out"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -161,8 +189,28 @@ func TestReadingIsStrict(t *testing.T) {
 			if e.Setting != c.setting || (e.Valid != nil) != c.listed || !strings.Contains(err.Error(), c.text) || strings.Contains(err.Error(), "hush") {
 				t.Errorf("setting %q, %d valid names: %v", e.Setting, len(e.Valid), err)
 			}
+			if strings.Count(err.Error(), blob.ErrInvalidOption.Error()) != 1 {
+				t.Errorf("the kind is not said once: %v", err)
+			}
 		})
 	}
+}
+
+// Programs print their own structs. What is in an unexported field, package fmt reads without asking.
+type hidden struct {
+	c config.Config
+	p *config.Config
+}
+
+type embedding struct{ config.Config }
+
+func printed(values ...any) (text string) {
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
+		for _, v := range values {
+			text += fmt.Sprintf(verb+"\n", v)
+		}
+	}
+	return text
 }
 
 // A secret shows up in no text that is made of a Config, and no text that lacks it passes for the whole.
@@ -189,9 +237,10 @@ func TestSecretsAreNeverShown(t *testing.T) {
 				t.Fatal(err)
 			}
 			var log strings.Builder
-			slog.New(slog.NewTextHandler(&log, nil)).Info("opening", "config", c)
+			slog.New(slog.NewTextHandler(&log, nil)).Info("opening", "config", c, "program", hidden{c, &c})
 			for _, shown := range []string{
 				c.String(), fmt.Sprint(c), fmt.Sprintf("%v %+v %#v %q %x", c, c, c, c, c), fmt.Sprintf("%+v", struct{ C config.Config }{c}),
+				printed(c, &c, hidden{c, &c}, &hidden{c, &c}, []any{struct{ x any }{c}}, embedding{c}, map[string]hidden{"": {c, &c}}),
 				string(marshalled), string(marshalledYAML), log.String(), c.Get(name),
 			} {
 				if strings.Contains(shown, "hush") || strings.Contains(shown, fmt.Sprintf("%x", "hush")) {

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/wholeblob/wholeblob/azblob"
+	"github.com/wholeblob/wholeblob/blob"
 	"github.com/wholeblob/wholeblob/fileblob"
 	"github.com/wholeblob/wholeblob/gcsblob"
 	"github.com/wholeblob/wholeblob/internal/param"
@@ -57,18 +58,18 @@ func (s scheme) secret(name string) bool { return slices.Contains(s.secrets, nam
 
 // opener checks c as a whole.
 func (c Config) opener(sc scheme) (openFunc, error) {
-	q := make(url.Values)
+	q, secrets := make(url.Values), c.secrets.open()
 	for name, value := range c.settings {
 		secret, file := strings.CutSuffix(name, fileSuffix)
 		if file && sc.secret(secret) {
-			if _, twice := c.secrets[secret]; twice {
+			if _, twice := secrets[secret]; twice {
 				return nil, &Error{Setting: name, Err: invalid("%s is given too: want one of them", secret)}
 			}
 			continue
 		}
 		q.Set(name, value)
 	}
-	for name, value := range c.secrets {
+	for name, value := range secrets {
 		if value == redacted {
 			return nil, &Error{Setting: name, Err: invalid("is %s: the secret was left out when this was written", redacted)}
 		}
@@ -94,7 +95,7 @@ func (c Config) opener(sc scheme) (openFunc, error) {
 }
 
 func (c Config) hasSecret(name string) bool {
-	return c.secrets[name] != "" || c.settings[name+fileSuffix] != ""
+	return c.secrets.open()[name] != "" || c.settings[name+fileSuffix] != ""
 }
 
 // names lists the settings there are. The store's own reader of URLs knows them: it tells when it is asked for another.
@@ -114,7 +115,12 @@ func (s scheme) names(base string) []string {
 // explain turns the error of a URL parameter into that of a setting, which may have been written elsewhere.
 func (s scheme) explain(err error) error {
 	var p *param.Error
-	if !errors.As(err, &p) {
+	var b *blob.Error
+	switch {
+	case errors.As(err, &p):
+	case errors.As(err, &b) && b.Err != nil: // "s3: open" says nothing: nothing has been opened
+		return &Error{Err: b.Err}
+	default:
 		return &Error{Err: err}
 	}
 	e := &Error{Setting: p.Name, Err: p.Err}
@@ -130,7 +136,8 @@ func (s scheme) explain(err error) error {
 
 // readSecrets returns all secrets, with those that are in files.
 func (c Config) readSecrets(sc scheme) (map[string]string, error) {
-	all := maps.Clone(c.secrets)
+	all := make(map[string]string)
+	maps.Copy(all, c.secrets.open())
 	for _, name := range sc.secrets {
 		path, ok := c.settings[name+fileSuffix]
 		if !ok {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 
@@ -29,12 +30,13 @@ func ParseYAML(text []byte) (Config, error) {
 	return c, err
 }
 
-// UnmarshalYAML implements yaml.Unmarshaler of go.yaml.in/yaml/v3. Text and switches, numbers and sizes are taken as they are written.
+// UnmarshalYAML implements yaml.Unmarshaler of go.yaml.in/yaml/v3. Texts, numbers and switches are taken as they are written. An alias is the
+// value it stands for; merge keys and tags of one's own are refused.
 func (c *Config) UnmarshalYAML(n *yaml.Node) error {
 	for n.Kind == yaml.DocumentNode && len(n.Content) == 1 {
 		n = n.Content[0]
 	}
-	if n.Kind == yaml.ScalarNode && n.Tag == "!!str" {
+	if n.Kind == yaml.ScalarNode && n.ShortTag() == "!!str" {
 		return c.UnmarshalText([]byte(n.Value))
 	}
 	if n.Kind != yaml.MappingNode {
@@ -43,12 +45,21 @@ func (c *Config) UnmarshalYAML(n *yaml.Node) error {
 	s := newSettings()
 	for pair := range slices.Chunk(n.Content, 2) {
 		name, value := pair[0], pair[1]
-		if name.Kind != yaml.ScalarNode || name.Tag == "!!merge" || value.Kind != yaml.ScalarNode || value.Tag == "!!null" {
+		if value.Kind == yaml.AliasNode {
+			value = value.Alias
+		}
+		if !plain(name) || !plain(value) {
 			return &Error{Setting: name.Value, Err: invalid("line %d of the YAML: want one text, number or switch", name.Line)}
 		}
 		s.add(name.Value, value.Value)
 	}
 	return c.set(s)
+}
+
+// plain reports whether n means what it says: it is neither null nor a merge key, and has no tag such as !!binary or !vault that asks for its
+// text to be turned into another.
+func plain(n *yaml.Node) bool {
+	return n.Kind == yaml.ScalarNode && slices.Contains([]string{"!!str", "!!bool", "!!int", "!!float", "!!timestamp"}, n.ShortTag())
 }
 
 // ParseJSON reads a Config from a JSON object of names and texts, numbers or switches; "url" is the store.
@@ -60,6 +71,9 @@ func ParseJSON(text []byte) (Config, error) {
 
 // UnmarshalJSON implements json.Unmarshaler. A string is taken for a URL.
 func (c *Config) UnmarshalJSON(text []byte) error {
+	if !utf8.Valid(text) {
+		return &Error{Err: invalid("the JSON is no UTF-8")} // the decoder would put other characters in place of what is not
+	}
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
 	t, err := d.Token()
@@ -67,6 +81,9 @@ func (c *Config) UnmarshalJSON(text []byte) error {
 		return notRead("JSON", err)
 	}
 	if raw, ok := t.(string); ok {
+		if err := ended(d); err != nil {
+			return err
+		}
 		return c.UnmarshalText([]byte(raw))
 	}
 	if t != json.Delim('{') {
@@ -92,10 +109,18 @@ func (c *Config) UnmarshalJSON(text []byte) error {
 	if _, err := d.Token(); err != nil {
 		return notRead("JSON", err)
 	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return &Error{Err: invalid("the JSON goes on behind its object")}
+	if err := ended(d); err != nil {
+		return err
 	}
 	return c.set(s)
+}
+
+// ended fails if there is more than the one value that was read.
+func ended(d *json.Decoder) error {
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return &Error{Err: invalid("the JSON goes on behind its value")}
+	}
+	return nil
 }
 
 // notRead hides what the parser says of a text: it can quote a secret.

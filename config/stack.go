@@ -80,7 +80,9 @@ func Open(ctx context.Context, cfg Config, opts ...Option) (*Stack, error) {
 	}
 	e := new(environment)
 	for _, o := range opts {
-		o(e)
+		if o != nil {
+			o(e)
+		}
 	}
 	store, err := open(ctx, secrets, e)
 	if err != nil {

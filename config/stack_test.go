@@ -40,7 +40,7 @@ func TestOneProgramRunsOnEveryStore(t *testing.T) {
 	for name, cfg := range configs(t) {
 		t.Run(name, func(t *testing.T) {
 			counters := new(retry.Counters)
-			stack := open(t, cfg, config.WithCounters(counters))
+			stack := open(t, cfg, nil, config.WithCounters(counters)) // an Option that is nil is none
 			info, err := stack.Set(t.Context(), "k", blob.Bytes([]byte("hello")), &blob.SetOptions{If: blob.IfAbsent()})
 			if err != nil {
 				t.Fatal(err)

@@ -40,7 +40,7 @@ func ParseURL(raw string) (*URL, error) {
 		return nil, fmt.Errorf("%w: URL %q: %s", blob.ErrInvalidOption, Redact(raw), parseReason(raw, err))
 	}
 	if u.User != nil {
-		return nil, fmt.Errorf("%w: URL %q has user information before the host: credentials do not belong into a URL", blob.ErrInvalidOption, Redact(raw))
+		return nil, fmt.Errorf("%w: URL %q has user information before the host: credentials do not belong in a URL", blob.ErrInvalidOption, Redact(raw))
 	}
 	return &URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, Query: newValues(u.Scheme, query)}, nil
 }

@@ -98,11 +98,14 @@ func TestFailedBuildLeavesNothingAndIsTriedAgain(t *testing.T) {
 	dir := t.TempDir()
 	path := dir + "/server"
 	boom := errors.New("boom")
-	err := publish(t.Context(), path, func(tmp string) error {
-		return errors.Join(os.WriteFile(tmp, []byte("half"), 0o600), boom)
-	})
-	if !errors.Is(err, boom) || exists(path) {
-		t.Fatalf("error %v, exists: %v", err, exists(path))
+	for _, half := range []func(tmp string) error{
+		func(tmp string) error { return os.WriteFile(tmp, []byte("half"), 0o600) },
+		func(tmp string) error { return os.MkdirAll(tmp+"/node_modules", 0o700) },
+	} {
+		err := publish(t.Context(), path, func(tmp string) error { return errors.Join(half(tmp), boom) })
+		if !errors.Is(err, boom) || exists(path) {
+			t.Fatalf("error %v, exists: %v", err, exists(path))
+		}
 	}
 	if left, err := filepath.Glob(dir + "/*.tmp"); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)

@@ -33,7 +33,7 @@ type Requests interface {
 	// error is ErrUnavailable and NotApplied, and the engine asks for the Progress.
 	Commit(ctx context.Context, up Upload, r CommitRequest) (Written, error)
 	// Progress asks what a serial upload of total bytes has received; for Traits.SerialParts. ErrNotFound: there is no such upload
-	// any more. It may commit an upload that has received all bytes.
+	// any more. It may commit an upload that has received all bytes, and ErrPrecondition then says that the condition is not met.
 	Progress(ctx context.Context, up Upload, total int64) (Progress, error)
 	// Abort discards an upload; for Traits.Abort. An upload that is not there is no error.
 	Abort(ctx context.Context, up Upload) error

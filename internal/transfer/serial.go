@@ -162,6 +162,7 @@ func (u *serial) confirmed(a attempt, received int64) error {
 func (u *serial) progress(ctx context.Context, a attempt) (Progress, error) {
 	a.w.sent(0)
 	p, err := u.w.s.r.Progress(ctx, u.up, u.total)
+	err = onKey(u.w.o.If, err)
 	switch {
 	case err != nil && u.whole:
 		return p, spent(a, err, blob.ErrNotFound)
@@ -175,6 +176,17 @@ func (u *serial) progress(ctx context.Context, a attempt) (Progress, error) {
 	}
 	u.ask = false
 	return p, err
+}
+
+// onKey turns the refusal of a question that would have committed into what the write's condition means; the question itself has none.
+func onKey(cond blob.Condition, err error) error {
+	e, ok := err.(*blob.Error) //nolint:errorlint // Requests return it unwrapped
+	if !ok || e.Kind != blob.ErrPrecondition || !cond.Absent() {
+		return err
+	}
+	c := *e
+	c.Kind = blob.ErrExists
+	return &c
 }
 
 // commit implements sender: the last chunk. It may be sent again whatever the write's conditions, since the session cannot commit twice.

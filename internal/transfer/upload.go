@@ -70,7 +70,8 @@ func (w *write) upload(ctx context.Context) (Written, error) {
 
 // begin may be repeated after a lost reply: the upload nobody knows holds no bytes, and nothing is visible of it.
 func (w *write) begin(ctx context.Context) (up Upload, err error) {
-	defer w.s.clean.beginning(w.s.full(w.key))()
+	over := w.s.clean.beginning(w.s.full(w.key))
+	defer over()
 	err = w.s.do(ctx, call{op: blob.OpSet, key: w.key, effect: retry.None}, func(ctx context.Context, _ attempt) error {
 		up, err = w.s.r.Begin(ctx, BeginRequest{Key: w.s.full(w.key), Size: w.src.Size(), Cond: w.o.If, Meta: w.meta})
 		if unknown(err) {

@@ -27,6 +27,11 @@ var pending = map[string]string{
 	"context/cancel-during-stream": streams,
 }
 
+// racy are the rules whose cases can meet each other's requests.
+var racy = map[string]string{
+	"context/cancel-during-set": "a Put Blob that was cancelled when its body was out has an unknown outcome, and can arrive during the next case, which has the same key",
+}
+
 const streams = "uploads of streams, with Writes"
 
 func TestConformanceOnFake(t *testing.T) {
@@ -37,13 +42,22 @@ func TestConformanceOnFake(t *testing.T) {
 		deviations map[string]string
 	}{
 		{name: "plain", edit: func(*azblob.Options) {}},
-		{name: "prefix", edit: func(o *azblob.Options) { o.Prefix = "some/prefix" }},
-		{name: "soft-delete", edit: func(o *azblob.Options) { o.Restore = azblob.KeepsDeleted }, knobs: fakeaz.Knobs{Retention: time.Hour}},
-		{name: "versions", edit: func(o *azblob.Options) { o.Restore = azblob.KeepsVersions }, knobs: fakeaz.Knobs{Versioning: true}},
-		{name: "pages", edit: func(*azblob.Options) {}, knobs: fakeaz.Knobs{PageSize: 7, EmptyPages: true}},
-		{name: "no-batch", edit: func(*azblob.Options) {}, knobs: fakeaz.Knobs{NoBatch: true}, deviations: map[string]string{
-			"cost/deleteall": "batches are refused, and the keys deleted one by one",
-		}},
+		{
+			name:  "soft-delete",
+			edit:  func(o *azblob.Options) { o.Prefix, o.Restore = "some/prefix", azblob.KeepsDeleted },
+			knobs: fakeaz.Knobs{Retention: time.Hour, PageSize: 100, EmptyPages: true},
+			deviations: map[string]string{
+				"cost/list": "there is an empty page before each page, and those are small",
+			},
+		},
+		{
+			name:  "versions",
+			edit:  func(o *azblob.Options) { o.Restore = azblob.KeepsVersions },
+			knobs: fakeaz.Knobs{Versioning: true, NoBatch: true},
+			deviations: map[string]string{
+				"cost/deleteall": "batches are refused, and the keys deleted one by one",
+			},
+		},
 	} {
 		t.Run(mode.name, func(t *testing.T) {
 			srv := fake(t, fakeaz.Options{Knobs: mode.knobs})
@@ -58,6 +72,7 @@ func TestConformanceOnFake(t *testing.T) {
 				PartSize:   smallPart,
 				Pending:    pending,
 				Deviations: mode.deviations,
+				Racy:       racy,
 				MaxGet: func(t *testing.T, n int64) blob.Blob {
 					return open(t, srv, func(o *azblob.Options) { edit(o); o.MaxGet = n })
 				},

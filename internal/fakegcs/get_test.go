@@ -128,7 +128,7 @@ func TestReadsObeyConditions(t *testing.T) {
 		{200, "ifMetagenerationMatch=1", ""}, {412, "ifMetagenerationMatch=2", ""},
 		{304, "ifMetagenerationNotMatch=1", ""}, {200, "ifMetagenerationNotMatch=2", ""},
 		{200, "generation=" + old, ""}, {404, "generation=5", ""},
-		{400, "ifGenerationMatch=x", ""}, {400, "generation=x", ""},
+		{400, "ifGenerationMatch=x", ""}, {400, "ifGenerationMatch=-1", ""}, {400, "generation=x", ""},
 		{200, "", "If-Match: " + etag}, {412, "", "If-Match: other"}, {304, "", "If-None-Match: " + etag},
 	} {
 		name, value, _ := strings.Cut(x.header, ": ")

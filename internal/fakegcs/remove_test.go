@@ -180,6 +180,11 @@ func TestCopies(t *testing.T) {
 		t.Errorf("%+v", doc.Resource)
 	}
 	r.want(400, "POST", to+"?rewriteToken=x", nil)
+	r.want(200, "POST", to, nil).decode(t, &struct{ RewriteToken *string }{&doc.RewriteToken})
+	src = r.put("a/b", "9876543210") // the token is not for what the source is now
+	r.want(400, "POST", to+"?rewriteToken="+doc.RewriteToken, nil)
+	live, _ := r.s.Object("other", "x/y")
+	doc.Resource.Generation = itoa(live.Generation)
 	r.s.Set(func(k *fakegcs.Knobs) { k.RewriteStep = 0 })
 	for query, status := range map[string]int{
 		"ifGenerationMatch=0": 412, "ifSourceGenerationMatch=7": 412, "sourceGeneration=7": 404, "ifGenerationMatch=7": 412,
@@ -193,7 +198,7 @@ func TestCopies(t *testing.T) {
 	if copied.Name != "k" || copied.ContentType != "" || fmt.Sprint(copied.Metadata) != "map[two:2]" {
 		t.Errorf("%+v", copied)
 	}
-	r.holds("k", []byte("0123456789"))
+	r.holds("k", []byte("9876543210"))
 }
 
 func TestBuckets(t *testing.T) {

@@ -169,8 +169,8 @@ func (c *call) putChunk() (*fakehttp.Answer, *apiError) {
 	if !ok {
 		return nil, errInvalid("Failed to parse Content-Range header: %q", c.Header.Get("Content-Range"))
 	}
-	if n := c.HTTP.ContentLength; n >= 0 && ch.end >= 0 && ch.end-ch.first != n || ch.query && n > 0 {
-		return nil, errInvalid("The Content-Range header %q does not agree with a body of %d bytes.", c.Header.Get("Content-Range"), n)
+	if n := c.HTTP.ContentLength; ch.query && n > 0 {
+		return nil, errInvalid("The Content-Range header %q does not go with a body of %d bytes.", c.Header.Get("Content-Range"), n)
 	}
 	data, readErr := c.ReadBody(c.s.opts.MaxObject)
 	u.mu.Lock()

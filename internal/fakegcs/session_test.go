@@ -165,6 +165,7 @@ func TestChunksInTheWrongPlaceAreRefusedOrIgnored(t *testing.T) {
 	for _, bad := range []string{"bytes 5-4/10", "bytes 0-9/5", "bytes x-9/10", "0-9/10", "bytes 0-9", "bytes -5/10", "bytes 0-4/10", "bytes */5", "bytes 0-+9/10"} {
 		r.want(400, "PUT", uri, data[:10], "Content-Range", bad)
 	}
+	r.want(400, "PUT", uri, nil, "Content-Range", "bytes 5-4/10")
 	r.query(uri, "*", 2*quantum)
 	r.chunk(200, uri, data, quantum, len(data), len(data))
 	r.holds("k", data)
@@ -172,6 +173,7 @@ func TestChunksInTheWrongPlaceAreRefusedOrIgnored(t *testing.T) {
 	announced := r.begin("announced", "X-Upload-Content-Length", fmt.Sprint(2*quantum))
 	r.chunk(400, announced, data, 0, len(data), len(data))
 	r.chunk(400, announced, data, 0, quantum, len(data))
+	r.chunk(400, announced, data, 0, len(data), -1)
 	r.chunk(200, announced, data, 0, 2*quantum, 2*quantum)
 	r.want(400, "POST", upload+"resumable&name=k", nil, "X-Upload-Content-Length", "x")
 }
@@ -228,6 +230,24 @@ func TestOfAChunkThatIsCutWholeQuantaMayPersist(t *testing.T) {
 	}
 }
 
+// All bytes may be there, but not the end of the body: that is no last chunk.
+func TestABodyWithoutItsEndFinishesNothing(t *testing.T) {
+	r := newRaw(t, fakegcs.Options{})
+	uri := r.begin("k")
+	conn := exact(t, r.s, "PUT "+strings.TrimPrefix(uri, r.s.URL())+" HTTP/1.1\r\nHost: x\r\nContent-Range: bytes 0-4/5\r\nTransfer-Encoding: chunked\r\n\r\n", []byte("5\r\nhello\r\n"))
+	if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	if answer, err := io.ReadAll(conn); err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 503") {
+		t.Errorf("%q, %v", answer, err)
+	}
+	if err := conn.Close(); err != nil {
+		t.Error(err)
+	}
+	r.query(uri, "*", 0)
+	r.absent("k")
+}
+
 func TestTheFinishedObjectIsHeldToItsChecksums(t *testing.T) {
 	data := content(quantum + 10)
 	for name, x := range map[string]struct{ metadata, header string }{
@@ -251,6 +271,8 @@ func TestTheFinishedObjectIsHeldToItsChecksums(t *testing.T) {
 	if got.Metadata["one"] != "1" || got.Metadata["two"] != "2" || got.CRC32C != sums.CRC32C {
 		t.Errorf("%+v", got)
 	}
+	r.want(400, "PUT", r.begin("big"), data, "X-Goog-Meta-Two", strings.Repeat("2", 8190))
+	r.absent("big")
 }
 
 func TestConditionsOfASessionAreDecidedTwice(t *testing.T) {
@@ -270,10 +292,13 @@ func TestConditionsOfASessionAreDecidedTwice(t *testing.T) {
 }
 
 func TestASessionCanBeCancelled(t *testing.T) {
-	r := newRaw(t, fakegcs.Options{})
+	r := newRaw(t, fakegcs.Options{Buckets: []string{"bucket", "other"}})
 	data := content(2 * quantum)
 	uri := r.begin("k")
 	r.chunk(308, uri, data, 0, quantum, -1)
+	elsewhere := strings.Replace(uri, "/b/bucket/", "/b/other/", 1)
+	r.want(404, "PUT", elsewhere, nil, "Content-Range", "bytes */*")
+	r.want(404, "DELETE", elsewhere, nil)
 	r.want(499, "DELETE", uri, nil, "Authorization", "")
 	for range 2 {
 		r.want(499, "PUT", uri, nil, "Content-Range", "bytes */*")

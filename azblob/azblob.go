@@ -26,6 +26,9 @@
 // what its newer parameter startFrom means together with a prefix. Azure does not document the order of names outside of the Basic
 // Multilingual Plane either; a listing that is not in byte order ends in blob.ErrUnsupported, and is never passed on as if it were.
 //
+// Accounts with a hierarchical namespace (Data Lake Storage) keep names as files in directories. They are not promised to work: a key beside keys
+// below it is refused there, as blob.ErrUnsupported, and listings hold the directories.
+//
 // Restore undoes deletes as Options.Restore says: by Undelete Blob where the account keeps deleted blobs, or by a copy of the newest version.
 //
 // On an endpoint that is neither Azure's nor vouched for (Options.Conditions), conditions are blob.ErrUnsupported, and the first Set is

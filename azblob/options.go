@@ -228,6 +228,7 @@ func (o *Options) engine() transfer.Options {
 		Prefix: o.Prefix, Policy: o.Retry,
 		PartSize: o.PartSize, Threshold: o.Threshold, Segment: o.Segment, Gap: o.Gap,
 		Concurrency: o.Concurrency, InFlight: o.InFlight, Stall: o.Stall, Restarts: o.Restarts, MaxGet: o.MaxGet,
-		Logger: o.Logger,
+		SweepAll: true, // there is nothing that a Sweep could take from others
+		Logger:   o.Logger,
 	}
 }

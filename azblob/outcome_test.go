@@ -164,3 +164,12 @@ func TestAPIVersion(t *testing.T) {
 		}
 	}
 }
+
+// Sweep finds nothing to do, on a whole container too, and asks nobody.
+func TestSweepHasNothingToDo(t *testing.T) {
+	srv := fake(t, fakeaz.Options{})
+	res, err := open(t, srv, nil).Sweep(t.Context(), 0)
+	if err != nil || len(res.Aborted)+len(res.Failed)+res.Kept > 0 || len(srv.Log()) > 0 {
+		t.Errorf("%+v, %v, requests: %s", res, err, srv.Log())
+	}
+}

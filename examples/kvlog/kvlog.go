@@ -6,21 +6,23 @@
 //
 // # Objects
 //
-//	segments/SEQUENCE-RANDOM   the records of one Commit; written once, under a name that nobody uses again
-//	manifest                   which segments there are, in order, with the length and checksum of each
+//	segments/EPOCH-RANDOM   records of one Commit or Compact; written once, under a name that nobody uses again
+//	manifest                which segments there are, in order, with the length and checksum of each
 //
 // A segment counts from the moment in which a manifest names it. The manifest is the only object that is ever replaced, always on the condition
 // that it is still the version this writer knows, so a Commit is atomic, and a writer that has been overtaken cannot undo what others did.
 //
 // # One writer
 //
-// Open takes the store over: it writes the manifest anew with the next epoch. Every older writer fails its next Commit with ErrFenced, whether it
-// is alive or merely slow. Because of this the writer knows that a segment which its manifest does not name is garbage.
+// Open takes the store over: it writes the manifest anew with the next epoch. Every older writer fails its next Commit with ErrFenced, however
+// late it comes. Because of this the writer knows that a segment of its own or an earlier epoch which its manifest does not name is garbage.
+//
+// Reads ask nobody: a writer that was overtaken goes on reading what it knew, until a segment that it needs is collected. That is ErrFenced too.
 //
 // # Crashes
 //
-// A crash between segment and manifest leaves a segment without a name in the manifest: the Commit did not happen, and CollectGarbage removes it. A crash after the
-// manifest leaves a Commit that happened. There is nothing in between, and nothing to repair.
+// A crash between segment and manifest leaves a segment that no manifest names: the Commit did not happen, and CollectGarbage removes the segment.
+// A crash after the manifest leaves a Commit that happened. There is nothing in between, and nothing to repair.
 package kvlog
 
 import (
@@ -59,8 +61,8 @@ type location struct {
 	off, n  int64
 }
 
-// Open reads the manifest and the segments it names, and takes the store over from any other writer. One request for the manifest, one
-// per segment, and one to write the manifest.
+// Open reads the manifest, takes the store over from any other writer, and reads the segments. It costs one request to read the manifest, one to
+// write it, one per segment, and a listing if there is no manifest yet.
 func Open(ctx context.Context, store blob.Blob) (*DB, error) {
 	db := &DB{store: store, index: make(map[string]location), pending: make(map[string][]byte)}
 	for {
@@ -74,19 +76,19 @@ func Open(ctx context.Context, store blob.Blob) (*DB, error) {
 		if err == nil {
 			break
 		}
-		if !errors.Is(err, ErrFenced) { // else another one opened it at the same time: overtake that one
+		if !errors.Is(err, ErrFenced) {
 			return nil, err
 		}
+		db.broken = nil // another one opened it at the same time: overtake that one
 	}
-	var buf []byte
+	buf := make([]byte, db.manifest.largest()) // for all segments: without it each Get allocates
 	for _, s := range db.manifest.Segments {
 		// The manifest says how long the segment is and what its checksum is: a segment that was cut or changed is an error here, never fewer
 		// records.
 		obj, err := db.store.Get(ctx, s.Name, &blob.GetOptions{Want: s.want(), Dst: buf})
 		if err != nil {
-			return nil, fmt.Errorf("kvlog: reading a segment: %w", err)
+			return nil, fmt.Errorf("kvlog: reading a segment: %w", db.gone(ctx, err))
 		}
-		buf = obj.Data[:cap(obj.Data)]
 		if err := db.replay(s.Name, obj.Data); err != nil {
 			return nil, err
 		}
@@ -108,7 +110,7 @@ func (db *DB) Delete(key string) {
 	db.pending[key] = nil
 }
 
-// Get returns the value of key, or ErrNotFound. A value that has been committed costs one request for exactly its bytes.
+// Get returns a copy of the value of key, or ErrNotFound. A value that has been committed costs one request for exactly its bytes.
 func (db *DB) Get(ctx context.Context, key string) ([]byte, error) {
 	for {
 		db.mu.RLock()
@@ -121,21 +123,24 @@ func (db *DB) Get(ctx context.Context, key string) ([]byte, error) {
 		case here || !there:
 			return nil, ErrNotFound
 		}
-		obj, err := db.store.Get(ctx, at.segment, &blob.GetOptions{Range: blob.Span(at.off, at.n)})
-		if errors.Is(err, blob.ErrNotFound) && db.moved(key, at) {
-			continue // compacted and collected since the index was read
+		// Into memory of its own, so that the caller may change it: other Data can be shared with a cache.
+		obj, err := db.store.Get(ctx, at.segment, &blob.GetOptions{Range: blob.Span(at.off, at.n), Dst: make([]byte, at.n)})
+		switch {
+		case err == nil && int64(len(obj.Data)) != at.n:
+			return nil, fmt.Errorf("kvlog: segment %s is shorter than the index says", at.segment)
+		case err == nil:
+			return obj.Data, nil
 		}
-		if err == nil && int64(len(obj.Data)) != at.n {
-			err = fmt.Errorf("kvlog: segment %s is shorter than the index says", at.segment)
+		db.mu.Lock()
+		moved := db.index[key] != at // compacted, and perhaps collected, since the index was read
+		if !moved {
+			err = db.gone(ctx, err)
 		}
-		return obj.Data, err
+		db.mu.Unlock()
+		if !moved {
+			return nil, fmt.Errorf("kvlog: reading a value: %w", err)
+		}
 	}
-}
-
-func (db *DB) moved(key string, from location) bool {
-	db.mu.RLock()
-	defer db.mu.RUnlock()
-	return db.index[key] != from
 }
 
 // Keys returns the live keys, sorted.
@@ -156,7 +161,8 @@ func (db *DB) Keys() []string {
 	return slices.Sorted(maps.Keys(live))
 }
 
-// Commit makes everything since the last Commit durable, all of it or nothing. It costs two requests, none if there is nothing to commit.
+// Commit makes everything since the last Commit durable, all of it or nothing. It costs one request per 8 MiB and one for the manifest, none if
+// there is nothing to commit. A key and value of more than 8 MiB are blob.ErrTooLarge.
 //
 // After another error than ErrFenced and ErrInDoubt nothing has been committed, what is pending stays so, and Commit may be called
 // again. After those two the DB is of no more use for writing.
@@ -166,22 +172,21 @@ func (db *DB) Commit(ctx context.Context) error {
 	if db.broken != nil || len(db.pending) == 0 {
 		return db.broken
 	}
-	data, found := encode(db.pending)
-	s, err := db.writeSegment(ctx, data)
+	written, err := db.write(ctx, db.pending)
 	if err != nil {
 		return err
 	}
 	next := db.manifest
-	next.Segments = append(slices.Clone(next.Segments), s)
+	next.Segments = slices.Concat(next.Segments, written.segments)
 	if err := db.replace(ctx, next); err != nil {
 		return err
 	}
-	db.apply(s.Name, found)
+	written.apply(db)
 	clear(db.pending)
 	return nil
 }
 
-// Compact writes the live records into one segment in place of all. What is pending stays so.
+// Compact writes the live records into as few segments as can be, in place of all. What is pending stays so.
 func (db *DB) Compact(ctx context.Context) error {
 	db.mu.Lock()
 	defer db.mu.Unlock()
@@ -192,21 +197,17 @@ func (db *DB) Compact(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	next := db.manifest
-	next.Segments = nil
-	data, found := encode(live)
-	var s segment
-	if len(live) > 0 {
-		if s, err = db.writeSegment(ctx, data); err != nil {
-			return err
-		}
-		next.Segments = []segment{s}
+	written, err := db.write(ctx, live)
+	if err != nil {
+		return err
 	}
+	next := db.manifest
+	next.Segments = written.segments
 	if err := db.replace(ctx, next); err != nil {
 		return err
 	}
 	clear(db.index)
-	db.apply(s.Name, found)
+	written.apply(db)
 	return nil
 }
 
@@ -224,7 +225,7 @@ func (db *DB) readLive(ctx context.Context) (map[string][]byte, error) {
 		}
 		objs, err := db.store.GetRanges(ctx, name, ranges, &blob.GetOptions{SkipCache: true}) // read once, and then never again
 		if err != nil {
-			return nil, fmt.Errorf("kvlog: compacting: %w", err)
+			return nil, fmt.Errorf("kvlog: compacting: %w", db.gone(ctx, err))
 		}
 		for i, key := range keys {
 			live[key] = objs[i].Data
@@ -239,7 +240,8 @@ func (db *DB) readLive(ctx context.Context) (map[string][]byte, error) {
 // CollectGarbage deletes the segments that the manifest does not name, and returns how many: those of commits that did not happen, and those
 // that were compacted. One listing, and one request per 1000 segments on a store that deletes in batches.
 //
-// No Commit of this DB is in progress meanwhile, and a commit of any older writer fails: what the manifest does not name, no manifest ever will.
+// No Commit of this DB is in progress meanwhile, and a commit of any older writer fails: what the manifest does not name, no manifest ever will. A
+// newer writer may take over in the middle: it goes on from the segments that this manifest names, and its own have a later epoch.
 func (db *DB) CollectGarbage(ctx context.Context) (int, error) {
 	db.mu.Lock()
 	defer db.mu.Unlock()

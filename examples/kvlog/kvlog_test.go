@@ -16,7 +16,7 @@ import (
 	"github.com/wholeblob/wholeblob/memblob"
 )
 
-func open(t testing.TB, store blob.Blob) *kvlog.DB {
+func open(t rapid.TB, store blob.Blob) *kvlog.DB {
 	t.Helper()
 	db, err := kvlog.Open(context.Background(), store)
 	if err != nil {

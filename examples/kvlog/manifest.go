@@ -17,6 +17,8 @@ import (
 const (
 	manifestKey   = "manifest"
 	segmentPrefix = "segments/"
+	// maxSegment keeps a segment far below the most that a Get returns, or what is acknowledged could never be read back.
+	maxSegment = 8 << 20
 )
 
 // manifest is the state of the store.
@@ -24,6 +26,14 @@ type manifest struct {
 	Epoch    uint64    `json:"epoch"` // of the writer that wrote it
 	Write    string    `json:"write"` // random: no two manifests are equal, so a writer knows its own
 	Segments []segment `json:"segments"`
+}
+
+// largest returns the bytes of the largest segment. What is larger than a segment can be is left to the Get of it, which knows the truth.
+func (m manifest) largest() (n int64) {
+	for _, s := range m.Segments {
+		n = max(n, min(s.Size, maxSegment))
+	}
+	return n
 }
 
 // segment is what the manifest knows of a segment: enough to notice any damage.
@@ -37,19 +47,35 @@ func (s segment) want() blob.Want {
 	return blob.Want{Size: s.Size, HasSize: true, CRC32C: s.CRC32C, HasCRC32C: true}
 }
 
-// load reads the manifest as it is now.
+// load reads the manifest as it is now. A store without one is new, unless there are segments: those are written after a manifest only, so it has
+// been lost, and to begin anew would make garbage of them.
 func (db *DB) load(ctx context.Context) error {
 	obj, err := db.store.Get(ctx, manifestKey, &blob.GetOptions{SkipCache: true})
 	if errors.Is(err, blob.ErrNotFound) {
+		for info, listErr := range db.store.List(ctx, segmentPrefix, nil) {
+			if listErr != nil {
+				return fmt.Errorf("kvlog: looking for segments: %w", listErr)
+			}
+			obj, err = db.store.Get(ctx, manifestKey, &blob.GetOptions{SkipCache: true}) // unless another writer has begun meanwhile
+			if errors.Is(err, blob.ErrNotFound) {
+				return fmt.Errorf("kvlog: there is no manifest, but segment %s: %w", info.Key, err)
+			}
+			break
+		}
+	}
+	switch {
+	case errors.Is(err, blob.ErrNotFound):
 		db.manifest, db.version = manifest{}, ""
 		return nil
-	}
-	if err != nil {
+	case err != nil:
 		return fmt.Errorf("kvlog: reading the manifest: %w", err)
 	}
 	var m manifest
 	if err := json.Unmarshal(obj.Data, &m); err != nil {
 		return fmt.Errorf("kvlog: the manifest is damaged: %w", err)
+	}
+	if m.Epoch == 0 || m.Write == "" {
+		return errors.New("kvlog: the object manifest is another program's") // ours to read, but not to replace
 	}
 	db.manifest, db.version = m, obj.Version
 	return nil
@@ -60,8 +86,9 @@ const tries = 5
 
 // replace makes next the manifest, if the one that is stored is still the one this writer knows.
 //
-// The store may report that it does not know whether the write has happened, or that it may happen yet. Writing the same bytes again, on the same condition, is
-// harmless: at most one of the writes finds the old version. So it is repeated until the manifest that is stored is either ours or somebody else's.
+// The store may report that it does not know whether the write has happened, or that it may happen yet. Writing the same bytes again, on the same
+// condition, is harmless: at most one of the writes finds the old version. So it is repeated until the manifest that is stored is either ours or
+// somebody else's.
 func (db *DB) replace(ctx context.Context, next manifest) error {
 	next.Write = rand.Text()
 	data, err := json.Marshal(next)
@@ -115,7 +142,47 @@ func (db *DB) stillOurs(ctx context.Context) error {
 		db.broken = ErrFenced
 		return db.broken
 	}
+	if err != nil {
+		return fmt.Errorf("kvlog: reading the manifest: %w", err)
+	}
+	return nil
+}
+
+// gone returns ErrFenced if err says that a segment is missing because a newer writer has compacted the store, and else err. The caller holds mu.
+func (db *DB) gone(ctx context.Context, err error) error {
+	if errors.Is(err, blob.ErrNotFound) && errors.Is(db.stillOurs(ctx), ErrFenced) {
+		return db.broken
+	}
 	return err
+}
+
+// written are segments that no manifest names yet.
+type written struct {
+	segments []segment
+	found    []map[string]found // by segment
+}
+
+func (w written) apply(db *DB) {
+	for i, s := range w.segments {
+		db.apply(s.Name, w.found[i])
+	}
+}
+
+// write stores records in segments of at most maxSegment each. If it fails, those that were stored are garbage.
+func (db *DB) write(ctx context.Context, records map[string][]byte) (written, error) {
+	var w written
+	batches, err := encode(records)
+	if err != nil {
+		return w, err
+	}
+	for _, b := range batches {
+		s, err := db.writeSegment(ctx, b.data)
+		if err != nil {
+			return w, err
+		}
+		w.segments, w.found = append(w.segments, s), append(w.found, b.found)
+	}
+	return w, nil
 }
 
 // writeSegment stores data under a name of its own. If it fails, whatever has become of it is garbage: nobody will name it.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/wholeblob/wholeblob/blob"
 )
 
 // A record is the key and the value, each with its length in front as a uvarint. The length of the value is one more than its bytes; 0 says
@@ -16,23 +18,36 @@ type found struct {
 	deleted bool
 }
 
-// encode returns a segment of records, in the order of their keys, and where each value lies in it.
-func encode(records map[string][]byte) ([]byte, map[string]found) {
-	var data []byte
-	at := make(map[string]found, len(records))
+// batch is what goes into one segment, and where each value lies in it.
+type batch struct {
+	data  []byte
+	found map[string]found
+}
+
+// encode returns records in the order of their keys, in batches of at most maxSegment bytes.
+func encode(records map[string][]byte) ([]batch, error) {
+	var batches []batch
 	for _, key := range slices.Sorted(maps.Keys(records)) {
 		value := records[key]
-		data = append(binary.AppendUvarint(data, uint64(len(key))), key...)
+		head := append(binary.AppendUvarint(nil, uint64(len(key))), key...)
 		if value == nil {
-			data = binary.AppendUvarint(data, 0)
-			at[key] = found{deleted: true}
-			continue
+			head = binary.AppendUvarint(head, 0)
+		} else {
+			head = binary.AppendUvarint(head, uint64(len(value))+1)
 		}
-		data = binary.AppendUvarint(data, uint64(len(value))+1)
-		at[key] = found{off: int64(len(data)), n: int64(len(value))}
-		data = append(data, value...)
+		size := len(head) + len(value)
+		if size > maxSegment {
+			return nil, fmt.Errorf("kvlog: %w: key %.64q and its value take %d bytes, at most %d", blob.ErrTooLarge, key, size, maxSegment)
+		}
+		if last := len(batches) - 1; last < 0 || len(batches[last].data)+size > maxSegment {
+			batches = append(batches, batch{found: make(map[string]found)})
+		}
+		b := &batches[len(batches)-1]
+		b.data = append(b.data, head...)
+		b.found[key] = found{off: int64(len(b.data)), n: int64(len(value)), deleted: value == nil}
+		b.data = append(b.data, value...)
 	}
-	return data, at
+	return batches, nil
 }
 
 // replay takes the records of a segment into the index. Its checksum has been compared, so what does not parse was written so.

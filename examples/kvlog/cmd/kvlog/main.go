@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"time"
 
 	"github.com/wholeblob/wholeblob/config"
 	"github.com/wholeblob/wholeblob/examples/kvlog"
@@ -47,7 +48,12 @@ func run(ctx context.Context, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, store.Close(ctx)) }()
+	defer func() {
+		// After Ctrl-C ctx is done already, and what was cut off is still to be cleaned up.
+		closing, done := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
+		defer done()
+		err = errors.Join(err, store.Close(closing))
+	}()
 	return demo(ctx, store)
 }
 
@@ -87,7 +93,7 @@ func demo(ctx context.Context, store *config.Stack) error {
 	}
 	db.Put("late", nil)
 	if err := db.Commit(ctx); !errors.Is(err, kvlog.ErrFenced) {
-		return fmt.Errorf("a writer that was overtaken committed: %w", err)
+		return fmt.Errorf("the commit of a writer that was overtaken: want ErrFenced, have %v", err) //nolint:errorlint // it can be nil
 	}
 	if _, err := again.CollectGarbage(ctx); err != nil { // the segment of the commit that lost
 		return err
@@ -111,12 +117,15 @@ func check(ctx context.Context, db *kvlog.DB) error {
 		got, err := db.Get(ctx, key(i))
 		if i == 2 {
 			if !errors.Is(err, kvlog.ErrNotFound) {
-				return fmt.Errorf("deleted %q is there: %w", key(i), err)
+				return fmt.Errorf("%q was deleted: want ErrNotFound, have %v", key(i), err) //nolint:errorlint // it can be nil
 			}
 			continue
 		}
-		if err != nil || string(got) != string(value(i, 2)) {
-			return fmt.Errorf("%q is %d bytes: %w", key(i), len(got), err)
+		if err != nil {
+			return err
+		}
+		if string(got) != string(value(i, 2)) {
+			return fmt.Errorf("%q is another value, of %d bytes", key(i), len(got))
 		}
 	}
 	return nil

@@ -202,6 +202,6 @@ func (e *expiring) Retrieve(context.Context) (aws.Credentials, error) {
 	c := fakes3.DefaultCredentials()
 	return aws.Credentials{
 		AccessKeyID: c.AccessKey, SecretAccessKey: c.SecretKey, SessionToken: e.token(),
-		CanExpire: true, Expires: e.start.Add((time.Since(e.start)/tokenLife + 1) * tokenLife),
+		CanExpire: true, Expires: e.start.Add(time.Since(e.start).Truncate(tokenLife) + tokenLife),
 	}, nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"iter"
 	"strings"
 	"testing"
 
@@ -62,29 +63,98 @@ func TestALostManifestIsNoNewStore(t *testing.T) {
 	}
 }
 
-// listed is a store in which something happens before its first listing.
-type listed struct{ between }
+// listed is a store in which something happens before a listing.
+type listed struct {
+	blob.Blob
+	do func()
+}
 
-func (l *listed) Get(ctx context.Context, key string, opts *blob.GetOptions) (blob.Object, error) {
-	obj, err := l.Blob.Get(ctx, key, opts)
+func (l *listed) List(ctx context.Context, prefix string, opts *blob.ListOptions) iter.Seq2[blob.Info, error] {
 	if l.do != nil {
-		do := l.do
-		l.do = nil
-		do()
+		l.do()
 	}
-	return obj, err
+	return l.Blob.List(ctx, prefix, opts)
 }
 
 func TestANewStoreThatAnotherHasBegunMeanwhileIsTakenOver(t *testing.T) {
 	store := memblob.New(nil)
-	db := open(t, &listed{between{Blob: store, do: func() {
+	db := open(t, &listed{store, func() {
 		other := open(t, store)
 		other.Put("k", []byte("v"))
 		if err := other.Commit(t.Context()); err != nil {
 			t.Error(err)
 		}
-	}}})
+	}})
 	holds(t, db, map[string]string{"k": "v"})
+}
+
+// A writer that is overtaken in the middle of a collection leaves the newer one's segments, and those it took over.
+func TestACollectionThatIsOvertakenTakesNothingThatLives(t *testing.T) {
+	store := &listed{Blob: memblob.New(nil)}
+	old := open(t, store)
+	for _, k := range []string{"a", "b"} {
+		old.Put(k, []byte("1"))
+		if err := old.Commit(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var now *kvlog.DB
+	store.do = func() {
+		now = open(t, store.Blob)
+		now.Put("b", []byte("2"))
+		if err := now.Commit(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	if n, err := old.CollectGarbage(t.Context()); n != 0 || err != nil {
+		t.Errorf("%d collected, %v", n, err)
+	}
+	want := map[string]string{"a": "1", "b": "2"}
+	holds(t, now, want)
+	holds(t, open(t, store.Blob), want)
+}
+
+// giveUp is a store that loses every write of the manifest after the first, of which the last one happens when it is told to.
+type giveUp struct {
+	blob.Blob
+	sets int
+	land func() error
+}
+
+func (g *giveUp) Set(ctx context.Context, key string, src blob.Source, opts *blob.SetOptions) (blob.Info, error) {
+	if key != "manifest" {
+		return g.Blob.Set(ctx, key, src, opts)
+	}
+	if g.sets++; g.sets == 1 {
+		return g.Blob.Set(ctx, key, src, opts)
+	}
+	g.land = func() error {
+		_, err := g.Blob.Set(context.WithoutCancel(ctx), key, src, opts)
+		return err
+	}
+	return blob.Info{}, &blob.Error{Op: blob.OpSet, Key: key, Kind: blob.ErrUnavailable, Outcome: blob.Unknown}
+}
+
+// While a commit is in doubt its segment is no garbage: a manifest that names it can still come.
+func TestAWriterInDoubtDoesNothingMore(t *testing.T) {
+	store := &giveUp{Blob: memblob.New(nil)}
+	db := open(t, store)
+	db.Put("k", []byte("v"))
+	if err := db.Commit(t.Context()); !errors.Is(err, kvlog.ErrInDoubt) || !errors.Is(err, blob.ErrUnavailable) {
+		t.Errorf("commit: %v", err)
+	}
+	if n, err := db.CollectGarbage(t.Context()); n != 0 || !errors.Is(err, kvlog.ErrInDoubt) {
+		t.Errorf("%d collected, %v", n, err)
+	}
+	for name, do := range map[string]func(context.Context) error{"commit": db.Commit, "compact": db.Compact} {
+		if err := do(t.Context()); !errors.Is(err, kvlog.ErrInDoubt) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := store.land(); err != nil {
+		t.Fatal(err)
+	}
+	holds(t, open(t, store.Blob), map[string]string{"k": "v"})
 }
 
 func TestAnotherProgramsManifestIsLeftAlone(t *testing.T) {

@@ -75,6 +75,9 @@ func written(res *http.Response, st *sent, key string, size int64, sum transfer.
 	if err := json.NewDecoder(io.LimitReader(res.Body, 1<<20)).Decode(&doc); err != nil {
 		return transfer.Written{}, &blob.Error{Kind: blob.ErrUnavailable, Status: res.StatusCode, Err: fmt.Errorf("a write was answered without a document: %w", err)}
 	}
+	if doc.Name == "" && doc.Generation == "" && doc.Size == nil {
+		return transfer.Written{}, &blob.Error{Kind: blob.ErrUnavailable, Status: res.StatusCode, Err: errors.New("a write was answered with a document that is not an object's")}
+	}
 	w := transfer.Written{}
 	if validGeneration(doc.Generation) {
 		w.Version = doc.Generation

@@ -54,8 +54,6 @@ var azurite = map[string]string{
 var azuriteRacy = map[string]string{
 	"linear/sets":             uncommitted,
 	"linear/sets-and-deletes": uncommitted,
-
-	"context/cancel-during-set": racy["context/cancel-during-set"],
 }
 
 const uncommitted = "Put Blob with If-None-Match: * is refused as long as somebody's uncommitted blocks wait for the key, as if the blob existed"

@@ -27,11 +27,6 @@ var pending = map[string]string{
 	"context/cancel-during-stream": streams,
 }
 
-// racy are the rules whose cases can meet each other's requests.
-var racy = map[string]string{
-	"context/cancel-during-set": "a Put Blob that was cancelled when its body was out has an unknown outcome, and can arrive during the next case, which has the same key",
-}
-
 const streams = "uploads of streams, with Writes"
 
 func TestConformanceOnFake(t *testing.T) {
@@ -72,7 +67,6 @@ func TestConformanceOnFake(t *testing.T) {
 				PartSize:   smallPart,
 				Pending:    pending,
 				Deviations: mode.deviations,
-				Racy:       racy,
 				MaxGet: func(t *testing.T, n int64) blob.Blob {
 					return open(t, srv, func(o *azblob.Options) { edit(o); o.MaxGet = n })
 				},

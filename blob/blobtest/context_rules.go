@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/wholeblob/wholeblob/blob"
@@ -93,11 +94,11 @@ func contextDeadline(e *env) {
 	e.holds(k, d)
 }
 
-// cancelDuring sets the content that source makes; source calls cancel when it is read halfway.
+// cancelDuring sets the content that source makes; source calls cancel when it is read halfway. A Set of unknown outcome may happen
+// yet, so each has a key of its own.
 func (e *env) cancelDuring(size int64, source func(d []byte, cancel func()) blob.Source) {
 	for _, exists := range []bool{false, true} {
-		k, old, d := e.key("x"), e.data("old", 50), e.data("new", size)
-		e.mustDelete(k)
+		k, old, d := e.key(fmt.Sprint(size, exists)), e.data("old", 50), e.data("new", size)
 		if exists {
 			e.mustSet(k, old, nil)
 		}

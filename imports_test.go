@@ -19,9 +19,18 @@ const module = "github.com/wholeblob/wholeblob"
 
 // Families of packages outside the standard library.
 var (
-	sdks  = []string{"github.com/aws/", "github.com/Azure/", "cloud.google.com/", "google.golang.org/"}
-	arrow = []string{"github.com/apache/arrow"}
-	every = []string{""} // whatever is not in the standard library
+	aws    = []string{"github.com/aws/"}
+	azure  = []string{"github.com/Azure"} // and AzureAD
+	google = []string{"cloud.google.com/", "google.golang.org/", "github.com/googleapis/"}
+	sdks   = slices.Concat(aws, azure, google)
+	arrow  = []string{"github.com/apache/arrow"}
+	every  = []string{""} // whatever is not in the standard library
+)
+
+// Families of this module's packages. Package testing is in the second since the fakes stand beside what tests import.
+var (
+	stores = []string{"memblob", "fileblob", "s3blob", "gcsblob", "azblob"}
+	fakes  = []string{"internal/fakehttp", "internal/fakes3", "internal/fakegcs", "internal/fakeaz", "internal/faultsweep", "internal/realserver", "blob/blobtest", "testing"}
 )
 
 // rules say what a package must never link, not even through others. Paths without a dot in their first element
@@ -39,18 +48,38 @@ var rules = []struct {
 	{"memblob", every, []string{"blob", "internal/gate"}, "what databases unit-test against must be small"},
 	{"fileblob", every, []string{"blob", "internal/gate", "golang.org/x/sys/unix", "golang.org/x/sys/windows"}, "files need no cloud"},
 	{"internal/transfer", slices.Concat(sdks, arrow), nil, "the engine is proved without a service"},
-	{"internal/transfer", []string{"s3blob", "memblob", "fileblob", "cmd"}, nil, "imports point down"},
-	{"blob/blobtest", slices.Concat(sdks, arrow, []string{"memblob", "fileblob", "s3blob", "retry", "internal"}), nil, "a stranger's store is tested without ours"},
-	{"s3blob", slices.Concat(sdks[1:], arrow, []string{"memblob", "fileblob", "internal/fakes3", "testing"}), nil, "a store links its own SDK and never another store"},
+	{"internal/transfer", slices.Concat(stores, fakes, []string{"config", "cmd"}), nil, "imports point down"},
+	{"blob/blobtest", slices.Concat(sdks, arrow, stores, []string{"retry", "config", "internal"}), nil, "a stranger's store is tested without ours"},
+	{"s3blob", slices.Concat(azure, google, arrow, others("s3blob"), fakes, []string{"config"}), nil, "a store links its own SDK and never another store"},
+	{"gcsblob", slices.Concat(aws, azure, arrow, others("gcsblob"), fakes, []string{"config"}), nil, "a store links its own SDK and never another store"},
+	{"azblob", slices.Concat(aws, google, others("azblob"), fakes, []string{"config"}), nil, "a store links its own SDK, Azure's with Arrow, and never another store"},
+	{"config", slices.Concat(fakes, []string{"cmd"}), nil, "what every program embeds has no test support in it"},
 	{"internal/fakehttp", every, nil, "what all fakes share knows no store and no SDK"},
 	{"internal/fakehttp", []string{"testing"}, nil, "a fake can serve a demo"},
-	{"internal/faultsweep", slices.Concat(sdks, arrow, []string{"s3blob", "gcsblob", "azblob", "internal/transfer", "internal/fakes3", "internal/fakegcs", "internal/fakeaz"}), nil, "what sweeps every store knows none"},
-	{"internal/fakes3", slices.Concat(sdks, arrow, []string{"blob", "s3blob", "internal/transfer", "testing"}), nil, "a fake that shares code with what it checks proves nothing"},
+	{"internal/faultsweep", slices.Concat(sdks, arrow, stores, []string{"config", "internal/transfer", "internal/fakes3", "internal/fakegcs", "internal/fakeaz"}), nil, "what sweeps every store knows none"},
+	{"internal/fakes3", sharesNothing(), nil, "a fake that shares code with what it checks proves nothing"},
+	{"internal/fakegcs", sharesNothing("internal/fakes3", "internal/fakeaz"), nil, "a fake that shares code with what it checks proves nothing"},
+	{"internal/fakeaz", sharesNothing("internal/fakes3", "internal/fakegcs"), nil, "a fake that shares code with what it checks proves nothing"},
 	{"cmd/wholeblob", []string{"testing", "internal/realserver"}, nil, "test support stays out of the command"},
+}
+
+// others are the stores but one.
+func others(store string) []string {
+	return slices.DeleteFunc(slices.Clone(stores), func(s string) bool { return s == store })
+}
+
+// sharesNothing is what no fake links, with more. Package testing is not there either: a fake can serve a demo.
+func sharesNothing(more ...string) []string {
+	return slices.Concat(sdks, arrow, stores, []string{"blob", "retry", "config", "internal/transfer", "internal/param", "internal/gate", "testing"}, more)
 }
 
 func TestImportsPointDown(t *testing.T) {
 	for _, r := range rules {
+		for _, f := range r.forbidden { // a name that nothing has forbids nothing
+			if _, err := os.Stat(f); f != "" && f != "testing" && !strings.Contains(f, ".") && err != nil {
+				t.Errorf("%s may not link %s, which is no package: %v", r.pkg, f, err)
+			}
+		}
 		deps := list(t, "-deps", "./"+r.pkg)
 		if len(deps) == 0 {
 			t.Fatalf("%s: go list shows nothing", r.pkg)

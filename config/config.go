@@ -14,7 +14,7 @@
 //	             region: eu-central-1
 //	             part_size: 16MiB
 //	JSON         {"url": "s3://bucket/prefix", "region": "eu-central-1"}     ParseJSON, or a field of type Config
-//	environment  MYDB_BLOB_URL=s3://bucket/prefix MYDB_BLOB_PART_SIZE=16MiB  ParseEnv("MYDB_BLOB_", os.Environ())
+//	environment  MYDB_BLOB_URL=s3://bucket/prefix MYDB_BLOB_PART_SIZE=16MiB  ParseEnv("MYDB_BLOB_", environ)
 //
 // Sizes are written like 512MiB, durations like 30s, switches true or false. Reading is strict: an unknown name, one that is given twice
 // (in the URL and beside it, too), an empty value and a wrong one are *Error, which names the setting and, where the name is at fault, lists

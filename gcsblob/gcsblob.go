@@ -26,6 +26,11 @@
 // DeleteAll sends one request per key, Options.Concurrency at a time: the service's batch request holds 100 keys at most, bills,
 // limits and refuses each of them by itself, and leaves all of them in doubt when its reply is lost.
 //
+// # What is not there yet
+//
+// Set of a blob.Stream and SetOptions.SHA256 are blob.ErrUnsupported. So are conditions on endpoints other than
+// Google's, unless Options.Conditions vouches for them.
+//
 // # Environment
 //
 // Only credentials are looked for in the environment, as Google's libraries do it, and only for Google's own endpoints.

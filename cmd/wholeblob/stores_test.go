@@ -1,11 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/wholeblob/wholeblob/internal/fakeaz"
+	"github.com/wholeblob/wholeblob/internal/fakegcs"
 	"github.com/wholeblob/wholeblob/internal/fakes3"
 )
 
@@ -164,5 +167,50 @@ func TestSecretsComeFromTheEnvironment(t *testing.T) {
 	}
 	if left := server.Objects("bucket"); len(left) > 0 {
 		t.Errorf("%d objects left", len(left))
+	}
+}
+
+func TestBenchOverGCSAndAzure(t *testing.T) {
+	gcs := fakegcs.New(fakegcs.Options{Buckets: []string{"bucket"}, Anonymous: true, NoLog: true})
+	t.Cleanup(gcs.Close)
+	azure := fakeaz.New(fakeaz.Options{Containers: []string{"box"}, NoLog: true})
+	t.Cleanup(azure.Close)
+	for name, c := range map[string]struct {
+		url     string
+		environ map[string]string
+		left    func() int
+	}{
+		"gcs": {
+			"gs://bucket/some/prefix?conditions=trust&anonymous=true&endpoint=" + gcs.URL(), nil,
+			func() int { return len(gcs.Objects("bucket")) },
+		},
+		"azure": {
+			"azblob://box/some/prefix?conditions=trust&endpoint=" + azure.Endpoint(),
+			map[string]string{"WHOLEBLOB_ACCOUNT_KEY": fakeaz.DefaultKey()},
+			func() int { return len(azure.Objects("box")) },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var stdout, stderr bytes.Buffer
+			bench := command{open: openStack, stdout: &stdout, stderr: &stderr, environ: func(name string) string { return c.environ[name] }}
+			code := bench.run(t.Context(), []string{"bench", c.url, "--json", "--sizes=0,4KiB,9MiB", "--count=4"})
+			o := outcome{code, stdout.String(), stderr.String()}
+			o.want(t, exitOK)
+			r := parseReport(t, o)
+			if want, _, _ := strings.Cut(c.url, "?"); r.Store != name || r.URL != want || r.Retries.total() != 0 {
+				t.Errorf("%s at %s, %d retries:\n%s", r.Store, r.URL, r.Retries.total(), &stderr)
+			}
+			for _, p := range r.Phases {
+				if p.Attempts == 0 {
+					t.Errorf("%s of %d bytes counted no request", p.Phase, p.Size)
+				}
+			}
+			if n := c.left(); n > 0 {
+				t.Errorf("%d objects left", n)
+			}
+			if key := c.environ["WHOLEBLOB_ACCOUNT_KEY"]; key != "" && strings.Contains(o.stdout+o.stderr, key) {
+				t.Error("the account key is shown")
+			}
+		})
 	}
 }

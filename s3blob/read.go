@@ -88,9 +88,8 @@ func (r *requests) readBySDK(ctx context.Context, req transfer.ReadRequest, st *
 			ContentType: aws.ToString(out.ContentType), Metadata: out.Metadata,
 		},
 	}
-	for _, sum := range []*string{out.ChecksumCRC32, out.ChecksumCRC32C, out.ChecksumCRC64NVME, out.ChecksumSHA1, out.ChecksumSHA256} {
-		rep.Checked = rep.Checked || sum != nil && r.checksums
-	}
+	// A header alone says nothing: of the sum of an upload's parts ("CRC-3") the SDK checks nothing.
+	_, rep.Checked = s3.GetChecksumValidationMetadata(out.ResultMetadata)
 	if out.ContentLength != nil {
 		rep.Length = *out.ContentLength
 	}

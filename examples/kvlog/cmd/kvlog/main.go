@@ -22,8 +22,9 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := run(ctx, os.Args[1:]); err != nil {
+	err := run(ctx, os.Args[1:])
+	stop()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "kvlog:", err)
 		os.Exit(1)
 	}
@@ -98,7 +99,7 @@ func demo(ctx context.Context, store *config.Stack) error {
 	if _, err := again.CollectGarbage(ctx); err != nil { // the segment of the commit that lost
 		return err
 	}
-	fmt.Printf("%s: %d keys committed, compacted, %d segments collected, and read again\n", store.Capabilities().Store, keys-1, collected)
+	fmt.Fprintf(os.Stdout, "%s: %d keys committed, compacted, %d segments collected, and read again\n", store.Capabilities().Store, keys-1, collected)
 	return nil
 }
 

@@ -5,43 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	"github.com/wholeblob/wholeblob/blob"
 	"github.com/wholeblob/wholeblob/internal/gate"
 	"github.com/wholeblob/wholeblob/retry"
 )
-
-// Defaults of Options.
-const (
-	DefaultPartSize    = 8 << 20
-	DefaultGap         = 64 << 10
-	DefaultConcurrency = 8
-	DefaultInFlight    = 128
-	DefaultRestarts    = 3
-	DefaultStall       = 20 * time.Second
-)
-
-// Options configure the engine. The store has checked them; InFlight, Stall and Policy have defaults.
-type Options struct {
-	Prefix      string // of all keys, with its final slash, or ""
-	Policy      retry.Policy
-	PartSize    int64         // bytes of a part of an upload, at least
-	Threshold   int64         // bytes from which a Set goes in parts; one beyond Traits.MaxPut counts as that and one more
-	Segment     int64         // bytes of a range request
-	Gap         int64         // bytes between two ranges that one request may read too
-	Concurrency int           // requests in flight of one operation, at most
-	InFlight    int           // requests in flight of all operations together, at most
-	Restarts    int           // how often a read starts over when its object changes
-	Stall       time.Duration // how long a body may stand still; retry.NoLimit: for ever
-	MaxGet      int64         // bytes of a Get or GetRanges, at most
-	ReadRanges  bool          // reads begin with a range, not with part 1
-	SweepAll    bool          // Sweep may run without a Prefix
-	Logger      *slog.Logger
-}
 
 // Store is a blob.Blob over the Requests of one service.
 type Store struct {

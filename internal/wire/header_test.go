@@ -1,12 +1,14 @@
-package s3blob
+package wire
 
 import (
 	"fmt"
 	"math"
+	"net/http"
 	"testing"
+	"time"
 )
 
-func TestParseContentRange(t *testing.T) {
+func TestContentRange(t *testing.T) {
 	for _, c := range []struct {
 		v               string
 		off, end, total int64
@@ -38,7 +40,7 @@ func TestParseContentRange(t *testing.T) {
 		{v: "bytes 0x0-0x9/10"},
 		{v: "bytes 0-9_9/1000"},
 	} {
-		off, end, total, ok := parseContentRange(c.v)
+		off, end, total, ok := ContentRange(c.v)
 		if off != c.off || end != c.end || total != c.total || ok != c.ok {
 			t.Errorf("%q: [%d, %d) of %d, %v", c.v, off, end, total, ok)
 		}
@@ -46,14 +48,14 @@ func TestParseContentRange(t *testing.T) {
 }
 
 // Whatever a header says, it is understood as what it says or not at all, and no number is out of bounds.
-func FuzzParseContentRange(f *testing.F) {
+func FuzzContentRange(f *testing.F) {
 	for _, v := range []string{
 		"bytes 0-99/1000", "bytes 0-99/*", "bytes */1000", "bytes 99-0/1", "bytes 0-9223372036854775807/9223372036854775807", "bytes 00-01/002", "",
 	} {
 		f.Add(v)
 	}
 	f.Fuzz(func(t *testing.T, v string) {
-		off, end, total, ok := parseContentRange(v)
+		off, end, total, ok := ContentRange(v)
 		if !ok {
 			if off != 0 || end != 0 || total != 0 {
 				t.Fatalf("%q is no range but has numbers: %d %d %d", v, off, end, total)
@@ -68,9 +70,22 @@ func FuzzParseContentRange(f *testing.F) {
 			size = fmt.Sprint(total)
 		}
 		again := fmt.Sprintf("bytes %d-%d/%s", off, end-1, size)
-		off2, end2, total2, ok := parseContentRange(again)
+		off2, end2, total2, ok := ContentRange(again)
 		if !ok || off2 != off || end2 != end || total2 != total {
 			t.Fatalf("%q is [%d, %d) of %d, but %q is [%d, %d) of %d", v, off, end, total, again, off2, end2, total2)
 		}
 	})
+}
+
+func TestRetryAfterIsSecondsOrADate(t *testing.T) {
+	now := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
+	for v, want := range map[string]time.Duration{
+		"": 0, "0": 0, "3": 3 * time.Second, "-3": 0, "3.5": 0, "99999999999": 0,
+		"Mon, 30 Nov 2026 12:00:30 GMT": 30 * time.Second,
+		"Mon, 30 Nov 2026 11:00:00 GMT": 0,
+	} {
+		if got := RetryAfter(http.Header{"Retry-After": {v}}, now); got != want {
+			t.Errorf("%q: %v, want %v", v, got, want)
+		}
+	}
 }

@@ -99,8 +99,8 @@ func demo(ctx context.Context, store *config.Stack) error {
 	if _, err := again.CollectGarbage(ctx); err != nil { // the segment of the commit that lost
 		return err
 	}
-	fmt.Fprintf(os.Stdout, "%s: %d keys committed, compacted, %d segments collected, and read again\n", store.Capabilities().Store, keys-1, collected)
-	return nil
+	_, err = fmt.Fprintf(os.Stdout, "%s: %d keys committed, compacted, %d segments collected, and read again\n", store.Capabilities().Store, keys-1, collected)
+	return err
 }
 
 func key(i int) string { return fmt.Sprintf("key %03d", i) }

@@ -40,7 +40,8 @@ func (s *Store) restore(ctx context.Context, key string) (h Head, err error) {
 			err = inDoubt(err)
 		}
 	}()
-	idle := 0 // turns that found the key restored, and then it was not
+	idle := 0             // turns that found the key restored, and then it was not, or that took back what the turn before had
+	var taken KeptVersion // in the turn before
 	for turn := 0; turn < restoreTurns && idle <= s.o.Restarts; turn++ {
 		h, err := s.head(ctx, blob.OpRestore, key)
 		if err == nil || !errors.Is(err, blob.ErrNotFound) {
@@ -57,6 +58,9 @@ func (s *Store) restore(ctx context.Context, key string) (h Head, err error) {
 		if err != nil {
 			return h, notApplied(err)
 		}
+		if removed && deleted.ID == taken.ID && deleted.ModTime.Equal(taken.ModTime) {
+			idle++
+		}
 		err = s.undelete(ctx, key, deleted)
 		if errors.Is(err, blob.ErrExists) || errors.Is(err, blob.ErrPrecondition) {
 			removed = removed || unknown(err)
@@ -66,10 +70,10 @@ func (s *Store) restore(ctx context.Context, key string) (h Head, err error) {
 		if err != nil {
 			return h, err
 		}
-		removed = true
+		removed, taken = true, deleted
 	}
 	return Head{}, &blob.Error{Kind: blob.ErrConflict, Outcome: blob.NotApplied, Exhausted: true,
-		Err: errors.New("the key is written and deleted by others all the time")}
+		Err: errors.New("the key is written and deleted by others all the time, or undeletes have no effect")}
 }
 
 // errRestored means that a key which was absent has a version again.

@@ -98,7 +98,14 @@ func TestRestoreMeetsOthers(t *testing.T) {
 
 // Restore ends, whatever is said of the key.
 func TestRestoreEnds(t *testing.T) {
-	refused := func(kind error) func(KeptVersion) error { return func(KeptVersion) error { return refusal(kind) } }
+	refused := func(kind error) func(KeptVersion) error {
+		return func(KeptVersion) error {
+			if kind == nil {
+				return nil
+			}
+			return refusal(kind)
+		}
+	}
 	for what, c := range map[string]struct {
 		versions func(string) VersionPage
 		undelete func(KeptVersion) error
@@ -109,6 +116,9 @@ func TestRestoreEnds(t *testing.T) {
 		"nothing is kept":           {versionPages(nil), nil, blob.ErrNotFound, blob.NotApplied, 2},
 		"it exists and does not":    {versionPages(kept("d1")), refused(blob.ErrExists), blob.ErrConflict, blob.NotApplied, 9},
 		"it is listed and not read": {versionPages(kept("l1")), nil, blob.ErrConflict, blob.NotApplied, 6},
+		"undeletes without effect":  {versionPages(kept("d1")), refused(nil), blob.ErrConflict, blob.Unknown, 12},
+		"marks that stay":           {versionPages(kept("m2", "v1")), refused(nil), blob.ErrConflict, blob.Unknown, 12},
+		"marks that are not there":  {versionPages(kept("m2", "v1")), refused(blob.ErrNotFound), blob.ErrConflict, blob.Unknown, 12},
 		"refused":                   {versionPages(kept("d1")), refused(blob.ErrPermission), blob.ErrPermission, blob.NotApplied, 3},
 		"no reply":                  {versionPages(kept("d1")), func(KeptVersion) error { return lost() }, blob.ErrUnavailable, blob.Unknown, 5},
 		"pages in a circle": {func(token string) VersionPage {

@@ -1,11 +1,14 @@
 package wholeblob_test
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"hash/crc32"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -32,7 +35,7 @@ func TestStoresDoNotDiffer(t *testing.T) {
 	stores := fiveStores(t)
 	var run atomic.Int64
 	rapid.Check(t, func(t *rapid.T) {
-		d := &differ{keys: []string{""}}
+		d := &differ{keys: []string{""}, sums: []uint32{0}, sizes: []int{0}}
 		for _, s := range stores {
 			view, err := blob.Prefixed(s, fmt.Sprintf("run %d/", run.Add(1)))
 			if err != nil {
@@ -42,17 +45,22 @@ func TestStoresDoNotDiffer(t *testing.T) {
 		}
 		t.Repeat(map[string]func(*rapid.T){
 			"set": d.set, "get": d.get, "getRanges": d.getRanges, "stat": d.stat, "list": d.list,
-			"delete": d.remove, "deleteAll": d.removeAll, "restore": d.restore,
+			"delete": d.remove, "deleteAll": d.removeAll, "deletePrefix": d.removePrefix, "restore": d.restore, "copy": d.copy,
+			"refused": d.refused, "cancelled": d.cancelled,
 		})
+		d.everything(t)
 	})
 }
 
 // The step is far below what services allow, so that small objects go in several parts; GCS has no chunks below 256 KiB.
 const step = 1 << 10
 
+// limit is the MaxGet of all stores: less than the largest objects, which can be read in ranges only.
+const limit = 350 << 10
+
 func fiveStores(t *testing.T) []blob.Blob {
 	t.Helper()
-	file, err := fileblob.New(t.Context(), t.TempDir(), &fileblob.Options{Create: true, NoSync: true, Restore: true})
+	file, err := fileblob.New(t.Context(), t.TempDir(), &fileblob.Options{Create: true, NoSync: true, Restore: true, MaxGet: limit})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +69,7 @@ func fiveStores(t *testing.T) []blob.Blob {
 	key := fakes3.DefaultCredentials()
 	onS3, err := s3blob.New(t.Context(), "b", &s3blob.Options{
 		Endpoint: s3.URL(), PathStyle: true, AccessKey: key.AccessKey, SecretKey: key.SecretKey, Conditions: s3blob.TrustYes, Restore: true,
-		PartSize: step, Segment: step,
+		PartSize: step, Segment: step, MaxGet: limit,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -70,7 +78,7 @@ func fiveStores(t *testing.T) []blob.Blob {
 	t.Cleanup(gcs.Close)
 	onGCS, err := gcsblob.New(t.Context(), "b", &gcsblob.Options{
 		Endpoint: gcs.URL(), Anonymous: true, Conditions: gcsblob.TrustYes, Restore: gcsblob.RestoreSoftDelete,
-		PartSize: 256 << 10, Threshold: step, Segment: step,
+		PartSize: 256 << 10, Threshold: step, Segment: step, MaxGet: limit,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -80,12 +88,12 @@ func fiveStores(t *testing.T) []blob.Blob {
 	az.Set(func(k *fakeaz.Knobs) { k.Retention = 24 * time.Hour })
 	onAzure, err := azblob.New(t.Context(), "box", &azblob.Options{
 		Endpoint: az.Endpoint(), AccountKey: fakeaz.DefaultKey(), Conditions: azblob.TrustYes, Restore: azblob.KeepsDeleted,
-		PartSize: step, Segment: step,
+		PartSize: step, Segment: step, MaxGet: limit,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	stores := []blob.Blob{memblob.New(&memblob.Options{Restore: true}), file, onS3, onGCS, onAzure}
+	stores := []blob.Blob{memblob.New(&memblob.Options{Restore: true, MaxGet: limit}), file, onS3, onGCS, onAzure}
 	t.Cleanup(func() {
 		for _, s := range stores {
 			if err := s.Close(context.Background()); err != nil { // the context of the test has ended by now
@@ -107,9 +115,21 @@ type differ struct {
 	sides  []*side
 	writes int
 	keys   []string // of each write, from 1
+	sums   []uint32 // CRC32C of each
+	sizes  []int
 }
 
 var differKeys = []string{"a", "a/", "a/b", "a/b/c", "a-b", "b", "A", "é", "e\u0301", "a b", "%2F", "~", "名前/１", "😀", "～"}
+
+// oddKeys can be asked for and deleted, though no Set takes them and some stores cannot address them.
+var oddKeys = []string{"a/.", "a/..", "..", "x\\y", "a\x01", "\xff", "\u0085", strings.Repeat("k", 1100), ".well-known/acme-challenge/x", strings.Repeat("/", 250)}
+
+func drawAnyKey(t *rapid.T) string {
+	if rapid.IntRange(0, 9).Draw(t, "odd") == 0 {
+		return rapid.SampledFrom(oddKeys).Draw(t, "key")
+	}
+	return drawKey(t)
+}
 
 func drawKey(t *rapid.T) string { return rapid.SampledFrom(differKeys).Draw(t, "key") }
 
@@ -140,7 +160,14 @@ func errorText(err error) string {
 		var b strings.Builder
 		slices.SortFunc(many.Failed, func(a, b blob.KeyError) int { return cmp.Compare(a.Key, b.Key) })
 		for _, f := range many.Failed {
-			fmt.Fprintf(&b, " %q:%s", f.Key, errorText(f.Err))
+			text := errorText(f.Err)
+			var e *blob.Error
+			if errors.As(f.Err, &e) {
+				named := *e // Whether the error says again which key it is about is left open.
+				named.Key = f.Key
+				text = errorText(&named)
+			}
+			fmt.Fprintf(&b, " %q:%s", f.Key, text)
 		}
 		return b.String()
 	}
@@ -148,7 +175,13 @@ func errorText(err error) string {
 	if !errors.As(err, &e) {
 		return fmt.Sprintf(" untyped %v", err)
 	}
-	return fmt.Sprintf(" %v of %s of %q, %v", e.Kind, e.Op, e.Key, e.Outcome)
+	cause := ""
+	for _, c := range []error{errSource, context.Canceled} { // what is not ours has no kind
+		if errors.Is(err, c) {
+			cause = " " + c.Error()
+		}
+	}
+	return fmt.Sprintf(" %v%s of %s of %q, %v", e.Kind, cause, e.Op, e.Key, e.Outcome)
 }
 
 func infoText(i blob.Info) string {
@@ -179,38 +212,85 @@ func (d *differ) condition(t *rapid.T, absent bool) (text string, of func(*side)
 
 func (d *differ) set(t *rapid.T) {
 	key := drawKey(t)
-	size := rapid.SampledFrom([]int{0, 1, 10, step - 1, step, step + 1, 3 * step, 3*step + 1, 300 << 10}).Draw(t, "size")
+	size := rapid.SampledFrom([]int{-8, 0, 1, 10, step - 1, step, step + 1, 3 * step, 3*step + 1, 300 << 10, 400 << 10}).Draw(t, "size")
 	n := d.write(key)
-	data := make([]byte, size+8) // never equal to another: an S3 ETag is of the content
+	data := make([]byte, size+8) // never equal to another unless it is empty: an S3 ETag is of the content
 	_, _ = rand.NewChaCha8([32]byte{byte(n), byte(n >> 8)}).Read(data)
+	d.sums[n], d.sizes[n] = crc32.Checksum(data, crc32.MakeTable(crc32.Castagnoli)), len(data)
 	opts := blob.SetOptions{}
 	if rapid.Bool().Draw(t, "dressed") {
 		opts.Metadata, opts.ContentType = map[string]string{"n": fmt.Sprint(n), "x": "~ !"}, "application/x-test"
 	}
+	kind, source := drawSource(t, data)
 	text, cond := d.condition(t, true)
-	d.agree(t, fmt.Sprintf("set %d of %q, %d bytes %s", n, key, len(data), text), func(ctx context.Context, s *side) (string, error) {
+	if text != "" { // of two faults at once any may be reported
+		kind, source = "bytes", func() blob.Source { return blob.Bytes(data) }
+	}
+	d.agree(t, fmt.Sprintf("set %d of %q, %d %s %s", n, key, len(data), kind, text), func(ctx context.Context, s *side) (string, error) {
 		o := opts
 		o.If = cond(s)
-		src := blob.Bytes(data)
-		if n%2 == 0 {
-			src = blob.ReaderAt(strings.NewReader(string(data)), int64(len(data)))
-		}
-		info, err := s.Set(ctx, key, src, &o)
+		info, err := s.Set(ctx, key, source(), &o)
 		if err != nil {
 			return "", err
 		}
 		if info.Version == "" {
 			return "no version", nil
 		}
-		s.versions[n] = info.Version
+		if len(data) > 0 { // else the next empty object has the same on S3
+			s.versions[n] = info.Version
+		}
 		return fmt.Sprintf("%q %d", info.Key, info.Size), nil
 	})
 }
 
+// drawSource draws a source of data, or one that breaks its word. There are no Streams among them as long as the engine takes none, and no SHA256.
+func drawSource(t *rapid.T, data []byte) (kind string, source func() blob.Source) {
+	size := int64(len(data))
+	kinds := map[string]func() blob.Source{
+		"bytes":           func() blob.Source { return blob.Bytes(data) },
+		"bytes by offset": func() blob.Source { return blob.ReaderAt(bytes.NewReader(data), size) },
+		"of more bytes":   func() blob.Source { return blob.ReaderAt(bytes.NewReader(append(slices.Clone(data), 1)), size) },
+		"and one missing": func() blob.Source { return blob.ReaderAt(bytes.NewReader(data), size+1) },
+		"and an error":    func() blob.Source { return blob.ReaderAt(failing{bytes.NewReader(data)}, size) },
+	}
+	kind = rapid.SampledFrom(slices.Sorted(maps.Keys(kinds))).Draw(t, "source")
+	return kind, kinds[kind]
+}
+
+var errSource = errors.New("the source fails")
+
+// failing is a source that fails in its last byte.
+type failing struct{ *bytes.Reader }
+
+func (f failing) ReadAt(p []byte, off int64) (int, error) {
+	if n := int64(len(p)); n > 0 && off+n >= f.Size() {
+		return 0, errSource
+	}
+	return f.Reader.ReadAt(p, off)
+}
+
 func (d *differ) write(key string) int {
 	d.writes++
-	d.keys = append(d.keys, key)
+	d.keys, d.sums, d.sizes = append(d.keys, key), append(d.sums, 0), append(d.sizes, 0)
 	return d.writes
+}
+
+// want draws nothing, or the size or checksum of some write, of whatever key; nothing beside a condition, nor what is above the limit: of two
+// faults at once any may be reported.
+func (d *differ) want(t *rapid.T, conditional bool) (w blob.Want) {
+	if kind := rapid.IntRange(0, 5).Draw(t, "want"); kind <= 2 && d.writes > 0 && !conditional {
+		n := d.writes - rapid.IntRange(0, min(d.writes-1, 5)).Draw(t, "write")
+		if d.sizes[n] > limit {
+			return w
+		}
+		if w.HasSize = kind > 0; w.HasSize {
+			w.Size = int64(d.sizes[n])
+		}
+		if w.HasCRC32C = kind < 2; w.HasCRC32C {
+			w.CRC32C = d.sums[n]
+		}
+	}
+	return w
 }
 
 func drawRange(t *rapid.T) blob.Range {
@@ -228,11 +308,12 @@ func drawRange(t *rapid.T) blob.Range {
 }
 
 func (d *differ) get(t *rapid.T) {
-	key, r := drawKey(t), drawRange(t)
+	key, r := drawAnyKey(t), drawRange(t)
 	text, cond := d.condition(t, false)
+	want := d.want(t, text != "")
 	dst := rapid.Bool().Draw(t, "dst")
-	d.agree(t, fmt.Sprintf("get %q %v %s", key, r, text), func(ctx context.Context, s *side) (string, error) {
-		o := &blob.GetOptions{Range: r, If: cond(s)}
+	d.agree(t, fmt.Sprintf("get %q %v %s %+v", key, r, text, want), func(ctx context.Context, s *side) (string, error) {
+		o := &blob.GetOptions{Range: r, If: cond(s), Want: want}
 		if dst {
 			o.Dst = make([]byte, 512<<10)
 		}
@@ -245,10 +326,12 @@ func (d *differ) get(t *rapid.T) {
 }
 
 func (d *differ) getRanges(t *rapid.T) {
-	key := drawKey(t)
+	key := drawAnyKey(t)
+	text, cond := d.condition(t, false)
+	want := d.want(t, text != "")
 	rs := rapid.SliceOfN(rapid.Custom(drawRange), 0, 4).Draw(t, "ranges")
-	d.agree(t, fmt.Sprintf("getRanges %q %v", key, rs), func(ctx context.Context, s *side) (string, error) {
-		objs, err := s.GetRanges(ctx, key, rs, nil)
+	d.agree(t, fmt.Sprintf("getRanges %q %v %s %+v", key, rs, text, want), func(ctx context.Context, s *side) (string, error) {
+		objs, err := s.GetRanges(ctx, key, rs, &blob.GetOptions{If: cond(s), Want: want})
 		text := fmt.Sprint(len(objs))
 		for _, o := range objs {
 			text += "\n" + objectText(o)
@@ -258,8 +341,8 @@ func (d *differ) getRanges(t *rapid.T) {
 }
 
 func (d *differ) stat(t *rapid.T) {
-	key := drawKey(t)
-	d.agree(t, "stat "+key, func(ctx context.Context, s *side) (string, error) {
+	key := drawAnyKey(t)
+	d.agree(t, fmt.Sprintf("stat %q", key), func(ctx context.Context, s *side) (string, error) {
 		info, err := s.Stat(ctx, key)
 		if err != nil {
 			return "", err
@@ -287,7 +370,7 @@ func (d *differ) list(t *rapid.T) {
 }
 
 func (d *differ) remove(t *rapid.T) {
-	key := drawKey(t)
+	key := drawAnyKey(t)
 	text, cond := d.condition(t, false)
 	d.agree(t, fmt.Sprintf("delete %q %s", key, text), func(ctx context.Context, s *side) (string, error) {
 		return "", s.Delete(ctx, key, &blob.DeleteOptions{If: cond(s)})
@@ -295,7 +378,7 @@ func (d *differ) remove(t *rapid.T) {
 }
 
 func (d *differ) removeAll(t *rapid.T) {
-	keys := rapid.SliceOfN(rapid.Custom(drawKey), 0, 4).Draw(t, "keys")
+	keys := rapid.SliceOfN(rapid.Custom(drawAnyKey), 0, 4).Draw(t, "keys")
 	d.agree(t, fmt.Sprintf("deleteAll %q", keys), func(ctx context.Context, s *side) (string, error) {
 		return "", s.DeleteAll(ctx, keys)
 	})
@@ -315,7 +398,13 @@ func (d *differ) restore(t *rapid.T) {
 				delete(s.versions, earlier)
 			}
 		}
-		s.versions[n] = info.Version
-		return infoText(info), nil
+		obj, err := s.Get(ctx, key, nil)
+		if info.Size > limit {
+			obj, err = s.Get(ctx, key, &blob.GetOptions{Range: blob.Last(limit)})
+		}
+		if info.Size > 0 {
+			s.versions[n] = info.Version
+		}
+		return infoText(info) + " " + objectText(obj), err
 	})
 }

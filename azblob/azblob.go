@@ -37,11 +37,11 @@ package azblob
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 
 	"github.com/wholeblob/wholeblob/blob"
 	"github.com/wholeblob/wholeblob/internal/transfer"
+	"github.com/wholeblob/wholeblob/internal/wire"
 )
 
 // storeName is Capabilities().Store.
@@ -63,17 +63,21 @@ func New(_ context.Context, container string, opts *Options) (*Store, error) {
 	if err != nil {
 		return nil, openError(err)
 	}
+	engine, err := o.engine()
+	if err != nil {
+		return nil, openError(err)
+	}
 	st := &Store{}
 	rt := o.Transport
 	if rt == nil {
-		st.transport = newTransport()
+		st.transport = wire.NewTransport()
 		rt = st.transport
 	}
 	r := &requests{keeps: o.Restore, secrets: o.secrets()}
 	if r.client, r.tokens, err = o.connect(container, &doer{rt: rt, secrets: r.secrets}); err != nil {
 		return nil, openError(scrub(err, r.secrets))
 	}
-	st.Store = transfer.New(r, o.traits(), o.engine())
+	st.Store = transfer.New(r, o.traits(), engine)
 	return st, nil
 }
 
@@ -86,10 +90,4 @@ func (s *Store) Close(ctx context.Context) error {
 	return err
 }
 
-func openError(err error) error {
-	kind := blob.KindOf(err)
-	if kind == nil {
-		kind, err = blob.ErrInvalidOption, fmt.Errorf("%w: %w", blob.ErrInvalidOption, err)
-	}
-	return &blob.Error{Op: blob.OpOpen, Store: storeName, Kind: kind, Outcome: blob.NotApplied, Err: err}
-}
+func openError(err error) error { return transfer.OpenError(storeName, err) }

@@ -3,33 +3,17 @@ package azblob
 import (
 	"context"
 	"io"
-	"net"
 	"net/http"
-	"net/http/httptrace"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	sdk "github.com/Azure/azure-sdk-for-go/sdk/storage/azblob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
-)
 
-// newTransport returns a transport for many parallel requests to one host, each on a connection of its own.
-func newTransport() *http.Transport {
-	return &http.Transport{
-		Proxy:                 http.ProxyFromEnvironment,
-		DialContext:           dial(&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}),
-		MaxIdleConnsPerHost:   256, // the default of 2 would redial for each block
-		IdleConnTimeout:       30 * time.Second,
-		TLSHandshakeTimeout:   10 * time.Second,
-		ExpectContinueTimeout: time.Second,
-		DisableCompression:    true, // a transport that unpacks loses the stored length
-		ReadBufferSize:        64 << 10,
-		WriteBufferSize:       64 << 10,
-	}
-}
+	"github.com/wholeblob/wholeblob/internal/wire"
+)
 
 // clientOptions are those of the SDK's client: no retries, no question before a body is sent, requests through do. Each request is signed
 // when it is sent, so that a retry of an old block has a fresh date.
@@ -74,9 +58,9 @@ func (d *doer) Do(req *http.Request) (*http.Response, error) {
 	req.GetBody = nil // or net/http would send it again by itself
 	switch {
 	case req.Body == nil || req.Body == http.NoBody:
-		once(req)
-	case ok && st.body != nil && req.ContentLength == st.body.size:
-		req.Body = wireBody{st.body, req.Body}
+		wire.Once(req)
+	case ok && st.Body != nil && req.ContentLength == st.Body.Size():
+		st.Body.Carry(req)
 	}
 	resp, err := d.rt.RoundTrip(req)
 	if resp == nil {
@@ -120,23 +104,10 @@ func shown(req *http.Request) *http.Request {
 	return &http.Request{Method: req.Method, URL: &u, Host: req.Host, Header: h, Proto: req.Proto, ProtoMajor: req.ProtoMajor, ProtoMinor: req.ProtoMinor}
 }
 
-// once keeps net/http from sending a request without a body again by itself. It does so with a GET or HEAD whose kept connection ended
-// before the reply began, as often as it has such connections, and the service would see more attempts than the policy
-// allows. With a body that it cannot rewind it does not; this one is empty, and by the identity coding nothing tells of it on the wire.
-func once(req *http.Request) {
-	if req.Method != http.MethodGet && req.Method != http.MethodHead {
-		return
-	}
-	req.Body, req.TransferEncoding = io.NopCloser(strings.NewReader("")), []string{"identity"}
-}
-
 // sent follows one attempt, to know what had happened when it failed.
 type sent struct {
-	entered   atomic.Bool // the request was given to the transport
-	asked     atomic.Bool // the transport has told that it wants a connection,
-	connected atomic.Bool // and that it has one: from here on bytes may have left
-	body      *sentBody   // nil: the request has none of the caller's
-	batch     *batch      // nil: it is none
+	wire.Sent
+	batch *batch // nil: it is none
 
 	token  string      // it was sent with
 	begun  time.Time   // by the local clock
@@ -147,29 +118,15 @@ type sent struct {
 
 type sentKey struct{}
 
-// watch returns ctx with a value by which the HTTP client finds s. (A trace of connections on ctx itself would also see those of
-// whoever provides credentials.)
+// watch returns ctx with a value by which the HTTP client finds s.
 func (s *sent) watch(ctx context.Context) context.Context {
 	return context.WithValue(ctx, sentKey{}, s)
 }
 
 // trace returns the request with a trace that tells s about its connection.
 func (s *sent) trace(req *http.Request) *http.Request {
-	s.entered.Store(true)
+	s.Enter()
 	s.begun = time.Now()
 	s.token, _ = strings.CutPrefix(req.Header.Get("Authorization"), "Bearer ")
-	return req.WithContext(httptrace.WithClientTrace(req.Context(), &httptrace.ClientTrace{
-		GetConn: func(string) { s.asked.Store(true) },
-		GotConn: func(httptrace.GotConnInfo) { s.connected.Store(true) },
-	}))
-}
-
-// certainlyNot reports whether the service cannot have seen a whole request. A transport that tells nothing of its connections
-// may have had one.
-func (s *sent) certainlyNot() bool {
-	switch {
-	case !s.entered.Load(), s.asked.Load() && !s.connected.Load():
-		return true
-	}
-	return s.body != nil && !s.body.complete()
+	return req.WithContext(s.Traced(req.Context()))
 }

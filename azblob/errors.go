@@ -15,6 +15,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 
 	"github.com/wholeblob/wholeblob/blob"
+	"github.com/wholeblob/wholeblob/internal/wire"
 )
 
 // fault turns an error of the SDK into the engine's. It never reads an error's text. st says what had been sent.
@@ -24,8 +25,8 @@ func (r *requests) fault(ctx context.Context, err error, st *sent) *blob.Error {
 		return r.lost(ctx, err, st)
 	}
 	e := replied(reply, st.header)
-	if st.body != nil && !st.body.complete() && e.Kind != nil && st.body.sourceError() != nil {
-		return sourceFault(e, st.body.sourceError()) // the reply is to half a body: the source is the cause
+	if e.Kind != nil && st.Body != nil && !st.Body.Complete() && st.SourceFailed(e) {
+		return e // the reply is to half a body: the source is the cause
 	}
 	switch {
 	case reply.StatusCode == http.StatusUnauthorized && r.tokens.expired(st.token):
@@ -45,7 +46,7 @@ func replied(reply *azcore.ResponseError, h http.Header) *blob.Error {
 		Err: said{err: reply, text: message(reply)},
 	}
 	v := classify(e.Status, e.Code)
-	e.Kind, e.Outcome = v.kind, v.outcome
+	e.Kind, e.Outcome = v.Kind, v.Outcome
 	return e
 }
 
@@ -55,32 +56,10 @@ func (r *requests) lost(ctx context.Context, err error, st *sent) *blob.Error {
 	if st.header != nil {
 		e.RequestID = st.header.Get("x-ms-request-id")
 	}
-	if st.body != nil {
-		if src := st.body.sourceError(); src != nil {
-			return sourceFault(e, src)
-		}
+	if st.SourceFailed(e) {
+		return e
 	}
-	if st.certainlyNot() {
-		e.Outcome = blob.NotApplied
-	}
-	switch {
-	case ctx.Err() != nil:
-		// The cause of the end may be another request's error, which must not speak for this one.
-		e.Err = ctx.Err()
-	case st.entered.Load():
-		e.Kind = blob.ErrUnavailable
-	default:
-		e.Kind = unsigned(err)
-	}
-	return e
-}
-
-func sourceFault(e *blob.Error, src error) *blob.Error {
-	e.Kind, e.Outcome, e.Err = nil, blob.NotApplied, src
-	if errors.Is(src, blob.ErrSourceLength) {
-		e.Kind = blob.ErrSourceLength
-	}
-	return e
+	return st.Lost(ctx, e, unsigned(err))
 }
 
 // unsigned is the kind of an attempt that got no token: the directory may answer another one if it failed for the moment.
@@ -94,88 +73,53 @@ func unsigned(err error) error {
 	return blob.ErrPermission
 }
 
-// verdict is what a reply means: its kind, and what it says about a mutation.
-type verdict struct {
-	kind    error
-	outcome blob.Outcome
-}
-
-func refused(kind error) verdict { return verdict{kind, blob.NotApplied} }
-
 // classify maps a reply to its verdict: the service refused, or something failed on the way and nobody knows. Codes are from "Blob Storage error
 // codes" and "Common REST API error codes", Azure Storage REST API. The service sends them in a header, to HEAD too.
-func classify(status int, code string) verdict {
+func classify(status int, code string) wire.Verdict {
 	switch code {
 	case "BlobNotFound":
-		return refused(blob.ErrNotFound)
+		return wire.Refused(blob.ErrNotFound)
 	case "ContainerNotFound", "ContainerBeingDeleted", "ContainerDisabled", "AccountNotFound",
 		"ResourceNotFound": // said to those who may not know whether the container is there
-		return refused(blob.ErrNoContainer)
+		return wire.Refused(blob.ErrNoContainer)
 	case "BlobAlreadyExists", "ResourceAlreadyExists":
-		return refused(blob.ErrExists)
+		return wire.Refused(blob.ErrExists)
 	case "ConditionNotMet", "TargetConditionNotMet", "SourceConditionNotMet":
-		return refused(blob.ErrPrecondition)
+		return wire.Refused(blob.ErrPrecondition)
 	case "InvalidBlockList", "InvalidBlobOrBlock", "BlockCountExceedsLimit":
-		return refused(blob.ErrConflict) // with the blocks of another writer of the key: see Commit and Part
+		return wire.Refused(blob.ErrConflict) // with the blocks of another writer of the key: see Commit and Part
 	case "LeaseIdMissing", "LeaseIdMismatchWithBlobOperation", "LeaseLost", "LeaseAlreadyPresent",
 		"PendingCopyOperation", "BlobBeingRehydrated", "SystemInUse":
-		return refused(blob.ErrConflict) // somebody holds the blob, and will let go
+		return wire.Refused(blob.ErrConflict) // somebody holds the blob, and will let go
 	case "BlobArchived", "InvalidBlobType", "SnapshotsPresent", "ResourceTypeMismatch", "FeatureVersionMismatch",
 		"UnsupportedHttpVerb", "NotImplemented", "APINotImplemented", "ConditionHeadersNotSupported", "UnsupportedHeader", "UnsupportedQueryParameter":
-		return refused(blob.ErrUnsupported)
+		return wire.Refused(blob.ErrUnsupported)
 	case "BlobImmutableDueToPolicy", "BlobImmutableDueToLegalHold", "PublicAccessNotPermitted", "AccountIsDisabled",
 		"NoAuthenticationInformation", "InvalidAuthenticationInfo", "AuthenticationFailed", "UnauthorizedBlobOverwrite":
-		return refused(blob.ErrPermission)
+		return wire.Refused(blob.ErrPermission)
 	case "ServerBusy":
-		return refused(blob.ErrThrottled) // "unable to receive requests"
+		return wire.Refused(blob.ErrThrottled) // "unable to receive requests"
 	case "AccountBeingCreated":
-		return refused(blob.ErrUnavailable)
+		return wire.Refused(blob.ErrUnavailable)
 	case "InternalError", "OperationTimedOut":
-		return verdict{blob.ErrUnavailable, blob.Unknown}
+		return wire.Failed()
 	case "RequestBodyTooLarge", "BlockListTooLong":
-		return refused(blob.ErrTooLarge)
+		return wire.Refused(blob.ErrTooLarge)
 	case "InvalidResourceName":
-		return refused(blob.ErrInvalidKey)
+		return wire.Refused(blob.ErrInvalidKey)
 	case "Md5Mismatch", "Crc64Mismatch":
-		return refused(blob.ErrCorrupt)
+		return wire.Refused(blob.ErrCorrupt)
 	}
-	if status == http.StatusConflict && code != "" {
-		return refused(blob.ErrUnsupported) // nothing in flight, but something that lasts
-	}
-	return classifyStatus(status, code)
-}
-
-// classifyStatus is for codes that say no more than the status, and for replies without one.
-func classifyStatus(status int, code string) verdict {
 	switch {
-	case status < 300: // an error document with the status of a success
-		return verdict{blob.ErrUnavailable, blob.Unknown}
-	case status == http.StatusUnauthorized, status == http.StatusForbidden:
-		return refused(blob.ErrPermission)
+	case status == http.StatusConflict && code != "":
+		return wire.Refused(blob.ErrUnsupported) // nothing in flight, but something that lasts
 	case status == http.StatusNotFound && code == "":
 		// The service says what it does not find. This is a proxy's, or a wrong endpoint: no proof that the key is absent.
-		return refused(blob.ErrUnavailable)
-	case status == http.StatusNotFound:
-		return refused(blob.ErrNotFound)
-	case status == http.StatusRequestTimeout:
-		return verdict{blob.ErrUnavailable, blob.Unknown}
-	case status == http.StatusConflict:
-		return refused(blob.ErrConflict)
-	case status == http.StatusPreconditionFailed:
-		return refused(blob.ErrPrecondition)
+		return wire.Refused(blob.ErrUnavailable)
 	case status == http.StatusRequestEntityTooLarge:
-		return refused(blob.ErrTooLarge)
-	case status == http.StatusRequestedRangeNotSatisfiable:
-		return refused(blob.ErrInvalidRange)
-	case status == http.StatusTooManyRequests:
-		return refused(blob.ErrThrottled)
-	case status == http.StatusMethodNotAllowed, status == http.StatusNotImplemented:
-		return refused(blob.ErrUnsupported)
-	case status < 500:
-		return refused(blob.ErrInvalidOption)
-	default:
-		return verdict{blob.ErrUnavailable, blob.Unknown}
+		return wire.Refused(blob.ErrTooLarge)
 	}
+	return wire.OfStatus(status)
 }
 
 // retryAfter reads how long the service asks to wait: in milliseconds, in seconds, or until a date (RFC 9110, 10.2.3).
@@ -185,14 +129,7 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 			return time.Duration(ms) * time.Millisecond
 		}
 	}
-	v := h.Get("Retry-After")
-	if s, err := strconv.ParseUint(v, 10, 31); err == nil {
-		return time.Duration(s) * time.Second
-	}
-	if t, err := http.ParseTime(v); err == nil {
-		return max(0, t.Sub(now))
-	}
-	return 0
+	return wire.RetryAfter(h, now)
 }
 
 // tolerated is by how much the date of a signature may be wrong ("Authorize with Shared Key").

@@ -1,12 +1,9 @@
 package azblob
 
 import (
-	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"math"
 	"net/http"
 	"strings"
 	"time"
@@ -110,7 +107,7 @@ type Options struct {
 // String describes o without its secrets.
 func (o Options) String() string {
 	return fmt.Sprintf("azblob.Options{Prefix:%q Account:%q Endpoint:%q AccountKey:%s SAS:%s ConnectionString:%s ManagedIdentity:%t ClientID:%q Anonymous:%t}",
-		o.Prefix, o.Account, param.Redact(o.Endpoint), redact(o.AccountKey), redact(o.SAS), redact(o.ConnectionString), o.ManagedIdentity, o.ClientID, o.Anonymous)
+		o.Prefix, o.Account, param.Redact(o.Endpoint), param.Hide(o.AccountKey), param.Hide(o.SAS), param.Hide(o.ConnectionString), o.ManagedIdentity, o.ClientID, o.Anonymous)
 }
 
 // Format implements fmt.Formatter, so that no verb prints secrets. (Inside a struct, in a field that is not exported, package fmt
@@ -123,30 +120,11 @@ func (o Options) MarshalText() ([]byte, error) { return []byte(o.String()), nil 
 // LogValue implements slog.LogValuer without secrets.
 func (o Options) LogValue() slog.Value { return slog.StringValue(o.String()) }
 
-func redact(s string) string {
-	if s == "" {
-		return `""`
-	}
-	return "redacted"
-}
-
-// complete returns a checked copy of opts with every default filled in.
+// complete returns a checked copy of opts with account and credentials resolved. What the engine has defaults for is left to it.
 func complete(container string, opts *Options) (*Options, error) {
 	o := new(Options)
 	if opts != nil {
 		*o = *opts
-	}
-	o.PartSize = cmp.Or(o.PartSize, transfer.DefaultPartSize)
-	o.Threshold = cmp.Or(o.Threshold, min(o.PartSize, maxPut))
-	o.Segment = cmp.Or(o.Segment, transfer.DefaultPartSize)
-	o.Gap = cmp.Or(o.Gap, transfer.DefaultGap)
-	o.Concurrency = cmp.Or(o.Concurrency, transfer.DefaultConcurrency)
-	o.InFlight = cmp.Or(o.InFlight, transfer.DefaultInFlight)
-	o.Stall = cmp.Or(o.Stall, transfer.DefaultStall)
-	o.Restarts = cmp.Or(o.Restarts, transfer.DefaultRestarts)
-	o.MaxGet = cmp.Or(o.MaxGet, blob.DefaultMaxGet)
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	if err := checkContainer(container); err != nil {
 		return nil, err
@@ -157,10 +135,7 @@ func complete(container string, opts *Options) (*Options, error) {
 	if err := o.account(); err != nil {
 		return nil, err
 	}
-	o.Restarts, o.Gap = max(o.Restarts, 0), max(o.Gap, 0)
-	var err error
-	o.Prefix, err = blob.CheckPrefix(o.Prefix)
-	return o, err
+	return o, nil
 }
 
 // checkContainer follows "Naming and Referencing Containers, Blobs, and Metadata". The container $root is left out: its blobs can have no
@@ -180,24 +155,8 @@ func checkContainer(name string) error {
 }
 
 func (o *Options) check() error {
-	for _, n := range []struct {
-		name     string
-		value    int64
-		min, max int64
-	}{
-		{"PartSize", o.PartSize, 1, maxPart},
-		{"Threshold", o.Threshold, 1, maxPut},
-		{"Segment", o.Segment, 1, maxPart},
-		{"Gap", o.Gap, -1, maxPart},
-		{"Concurrency", int64(o.Concurrency), 1, 1 << 16},
-		{"InFlight", int64(o.InFlight), 1, 1 << 16},
-		{"Stall", int64(o.Stall), int64(retry.NoLimit), math.MaxInt64},
-		{"Restarts", int64(o.Restarts), -1, 1 << 16},
-		{"MaxGet", o.MaxGet, 1, 1 << 62},
-	} {
-		if n.value < n.min || n.value > n.max {
-			return invalid("%s is %d: want %d to %d", n.name, n.value, n.min, n.max)
-		}
+	if _, err := o.engine(); err != nil {
+		return err
 	}
 	switch {
 	case o.Conditions != TrustAuto && o.Conditions != TrustYes:
@@ -212,10 +171,6 @@ func (o *Options) check() error {
 			return invalid("APIVersion is %q: want a date like 2026-12-06", o.APIVersion)
 		}
 	}
-	var e *blob.Error
-	if err := o.Retry.Check(); errors.As(err, &e) {
-		return e.Err // the field and the fault; openError puts the rest around it once
-	}
 	return nil
 }
 
@@ -223,12 +178,15 @@ func invalid(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", blob.ErrInvalidOption, fmt.Sprintf(format, args...))
 }
 
-func (o *Options) engine() transfer.Options {
-	return transfer.Options{
+// engine returns the options of the engine, complete and checked.
+func (o *Options) engine() (transfer.Options, error) {
+	e := transfer.Options{
 		Prefix: o.Prefix, Policy: o.Retry,
 		PartSize: o.PartSize, Threshold: o.Threshold, Segment: o.Segment, Gap: o.Gap,
 		Concurrency: o.Concurrency, InFlight: o.InFlight, Stall: o.Stall, Restarts: o.Restarts, MaxGet: o.MaxGet,
 		SweepAll: true, // there is nothing that a Sweep could take from others
 		Logger:   o.Logger,
 	}
+	err := e.Complete(maxPart, maxPut)
+	return e, err
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"math"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 
 	"github.com/wholeblob/wholeblob/blob"
 	"github.com/wholeblob/wholeblob/internal/transfer"
+	"github.com/wholeblob/wholeblob/internal/wire"
 )
 
 // requests implements transfer.Requests: each method is one request, or none.
@@ -57,7 +57,7 @@ func (r *requests) Read(ctx context.Context, req transfer.ReadRequest) (*transfe
 		rep.Length = *out.ContentLength
 	}
 	if out.ContentRange != nil {
-		rep.Off, rep.End, rep.Total, rep.HasRange = parseContentRange(*out.ContentRange)
+		rep.Off, rep.End, rep.Total, rep.HasRange = wire.ContentRange(*out.ContentRange)
 	}
 	if rep.Partial && rep.Length == 0 && req.N > 0 {
 		// So Azurite answers a range that begins at the end of the blob, in place of 416.
@@ -125,37 +125,6 @@ func quoted(version string) *azcore.ETag {
 // unquoted returns an entity tag as a version. In headers it has quotes, in listings none, and some proxies mark tags as weak.
 func unquoted(etag *azcore.ETag) string {
 	return strings.Trim(strings.TrimPrefix(string(value(etag)), "W/"), `"`)
-}
-
-// parseContentRange reads "bytes 0-99/1000" into [off, end) of total, and "bytes 0-99/*" with total -1. Anything
-// else is not a range: ok is false.
-func parseContentRange(v string) (off, end, total int64, ok bool) {
-	spec, found := strings.CutPrefix(v, "bytes ")
-	if !found {
-		return 0, 0, 0, false
-	}
-	span, size, found := strings.Cut(spec, "/")
-	first, last, found2 := strings.Cut(span, "-")
-	if !found || !found2 {
-		return 0, 0, 0, false
-	}
-	off, ok1 := number(first)
-	end, ok2 := number(last)
-	total = -1
-	ok3 := size == "*"
-	if !ok3 {
-		total, ok3 = number(size)
-	}
-	if !ok1 || !ok2 || !ok3 {
-		return 0, 0, 0, false
-	}
-	return off, end + 1, total, true
-}
-
-// number parses digits only, below the largest int64 so that one more still fits.
-func number(s string) (int64, bool) {
-	n, err := strconv.ParseUint(s, 10, 63)
-	return int64(n), err == nil && n < 1<<63-1
 }
 
 // unreadable is a reply to a read that makes no sense.

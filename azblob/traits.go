@@ -5,6 +5,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/wholeblob/wholeblob/internal/transfer"
+	"github.com/wholeblob/wholeblob/internal/wire"
 )
 
 // Limits of the service ("Scalability and performance targets for Blob storage", "Put Blob", "Put Block", "Blob Batch",
@@ -34,7 +35,7 @@ func (o *Options) traits() transfer.Traits {
 		BatchDelete:      maxBatch,
 		Restore:          o.Restore != KeepsNothing,
 		Addressable:      addressable,
-		ValidVersion:     entityTag,
+		ValidVersion:     wire.EntityTag,
 	}
 }
 
@@ -61,15 +62,4 @@ func units(key string) int {
 		}
 	}
 	return n
-}
-
-// entityTag reports whether version can stand between the quotes of an entity tag (RFC 9110, 8.8.3). Others would end up in a list
-// of several.
-func entityTag(version string) bool {
-	for i := range len(version) {
-		if c := version[i]; c < 0x21 || c == '"' || c == 0x7F {
-			return false
-		}
-	}
-	return true
 }

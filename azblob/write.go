@@ -14,27 +14,20 @@ import (
 
 	"github.com/wholeblob/wholeblob/blob"
 	"github.com/wholeblob/wholeblob/internal/transfer"
+	"github.com/wholeblob/wholeblob/internal/wire"
 )
 
 // Put implements transfer.Requests.
 func (r *requests) Put(ctx context.Context, req transfer.PutRequest) (transfer.Written, error) {
-	st := &sent{body: &sentBody{r: req.Body(), size: req.Size}}
-	defer st.body.letGo()
-	out, err := r.client.NewBlockBlobClient(req.Key).Upload(st.watch(ctx), streaming.NopCloser(st.body), &blockblob.UploadOptions{
+	st := &sent{Sent: wire.Sent{Body: wire.NewBody(req.Body(), req.Size)}}
+	defer st.Body.LetGo()
+	out, err := r.client.NewBlockBlobClient(req.Key).Upload(st.watch(ctx), streaming.NopCloser(st.Body), &blockblob.UploadOptions{
 		HTTPHeaders: headers(req.Meta), Metadata: pairs(req.Metadata), AccessConditions: conditions(req.Cond),
 	})
 	if err != nil {
 		return transfer.Written{}, onKey(req.Cond, r.fault(ctx, err, st))
 	}
-	return transfer.Written{Version: unquoted(out.ETag)}, st.unread()
-}
-
-// unread returns an error if a success was answered before the body had been handed over: whatever was stored, it is not the whole.
-func (s *sent) unread() error {
-	if s.body.complete() {
-		return nil
-	}
-	return &blob.Error{Kind: blob.ErrUnavailable, Status: http.StatusCreated, Err: errors.New("a success was answered before the whole body was sent")}
+	return transfer.Written{Version: unquoted(out.ETag)}, st.Unread(http.StatusCreated)
 }
 
 func headers(m transfer.Meta) *sdkblob.HTTPHeaders {
@@ -91,10 +84,10 @@ func blockID(up transfer.Upload, number int) string {
 
 // Part implements transfer.Requests. A block that is sent again replaces itself.
 func (r *requests) Part(ctx context.Context, up transfer.Upload, p transfer.PartRequest) (transfer.Part, error) {
-	st := &sent{body: &sentBody{r: p.Body(), size: p.Size}}
-	defer st.body.letGo()
+	st := &sent{Sent: wire.Sent{Body: wire.NewBody(p.Body(), p.Size)}}
+	defer st.Body.LetGo()
 	id := blockID(up, p.Number)
-	if _, err := r.client.NewBlockBlobClient(up.Key).StageBlock(st.watch(ctx), id, streaming.NopCloser(st.body), nil); err != nil {
+	if _, err := r.client.NewBlockBlobClient(up.Key).StageBlock(st.watch(ctx), id, streaming.NopCloser(st.Body), nil); err != nil {
 		e := r.fault(ctx, err, st)
 		if e.Code == "InvalidBlobOrBlock" {
 			// Somebody else's uncommitted blocks of the key have ids of another length. They go when it is committed.
@@ -102,7 +95,7 @@ func (r *requests) Part(ctx context.Context, up transfer.Upload, p transfer.Part
 		}
 		return transfer.Part{}, e
 	}
-	return transfer.Part{Tag: id}, st.unread()
+	return transfer.Part{Tag: id}, st.Unread(http.StatusCreated)
 }
 
 // Commit implements transfer.Requests. The list names each block as "Latest": the service looks for it among the uncommitted blocks, and then among

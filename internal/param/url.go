@@ -68,6 +68,14 @@ func Redact(raw string) string {
 	return raw
 }
 
+// Hide returns what may be shown of a secret: whether there is one.
+func Hide[S ~string | ~[]byte](secret S) string {
+	if len(secret) == 0 {
+		return `""`
+	}
+	return "redacted"
+}
+
 // parseReason is the cause in an error of url.Parse. It can quote from the URL, so it is
 // shown only where Redact shows the same.
 func parseReason(raw string, err error) string {

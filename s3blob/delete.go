@@ -61,7 +61,7 @@ func keyFault(f types.Error) error {
 	const unknownCode = 500
 	e := &blob.Error{Code: aws.ToString(f.Code), Err: errors.New(aws.ToString(f.Message))}
 	v := classify(unknownCode, e.Code)
-	e.Kind, e.Outcome = v.kind, v.outcome
+	e.Kind, e.Outcome = v.Kind, v.Outcome
 	return e
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
 	"sync"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/wholeblob/wholeblob/blob"
+	"github.com/wholeblob/wholeblob/internal/wire"
 )
 
 // clockSkew is by how much the date of a signature may differ from the local clock before it counts as corrected.
@@ -77,26 +77,20 @@ func fault(ctx context.Context, err error, st *sent) *blob.Error {
 	var reply *awshttp.ResponseError
 	if errors.As(err, &reply) && reply.Response != nil && reply.HTTPStatusCode() != 0 {
 		e.Status, e.RequestID = reply.HTTPStatusCode(), reply.ServiceRequestID()
-		e.RetryAfter = retryAfter(reply.Response.Header, time.Now())
+		e.RetryAfter = wire.RetryAfter(reply.Response.Header, time.Now())
 	}
 	var api smithy.APIError
 	if errors.As(err, &api) {
 		e.Code = api.ErrorCode()
 	}
-	if st.body != nil {
-		if src := st.body.sourceError(); src != nil {
-			e.Outcome, e.Err = blob.NotApplied, src
-			if errors.Is(src, blob.ErrSourceLength) {
-				e.Kind = blob.ErrSourceLength
-			}
-			return e
-		}
+	if st.SourceFailed(e) {
+		return e
 	}
 	if e.Status == 0 || e.Code == "" && e.Status < 300 { // no reply, or one that could not be read
-		return lost(ctx, e, st)
+		return st.Lost(ctx, e, blob.ErrPermission) // nothing sent: no credentials, or no signature could be made
 	}
 	v := classify(e.Status, e.Code)
-	e.Kind, e.Outcome = v.kind, v.outcome
+	e.Kind, e.Outcome = v.Kind, v.Outcome
 	if e.Code == "ServiceUnavailable" && (e.RequestID == "" || reply.Response.ContentLength == 0) {
 		// The SDK makes a code of the status if there is no document. Proxies answer 503 also when they have lost the service
 		// half-way.
@@ -110,106 +104,41 @@ func fault(ctx context.Context, err error, st *sent) *blob.Error {
 	return e
 }
 
-// lost classifies an attempt without a reply that makes sense.
-func lost(ctx context.Context, e *blob.Error, st *sent) *blob.Error {
-	if st.certainlyNot() {
-		e.Outcome = blob.NotApplied
-	}
-	switch {
-	case ctx.Err() != nil:
-		// The cause of the end may be another request's error, which must not speak for this one.
-		e.Err = ctx.Err()
-	case !st.entered.Load():
-		e.Kind = blob.ErrPermission // nothing was sent: no credentials, or no signature could be made
-	default:
-		e.Kind = blob.ErrUnavailable
-	}
-	return e
-}
-
-// verdict is what a reply means: its kind, and what it says about a mutation.
-type verdict struct {
-	kind    error
-	outcome blob.Outcome
-}
-
-func refused(kind error) verdict { return verdict{kind, blob.NotApplied} }
-
 // classify maps a reply to its verdict: the service refused, or something failed on the way and nobody knows. Codes are from "Error responses", Amazon S3 API Reference.
-func classify(status int, code string) verdict {
+func classify(status int, code string) wire.Verdict {
 	switch code {
 	case "NoSuchBucket":
-		return refused(blob.ErrNoContainer)
+		return wire.Refused(blob.ErrNoContainer)
 	case "NotImplemented", "MethodNotAllowed":
-		return refused(blob.ErrUnsupported)
+		return wire.Refused(blob.ErrUnsupported)
 	case "InvalidArgument", "InvalidRequest", "MalformedXML", "InvalidObjectState":
-		return refused(blob.ErrInvalidOption)
+		return wire.Refused(blob.ErrInvalidOption)
 	case "NoSuchKey", "NotFound", "NoSuchVersion", "NoSuchUpload":
-		return refused(blob.ErrNotFound)
+		return wire.Refused(blob.ErrNotFound)
 	case "PreconditionFailed":
-		return refused(blob.ErrPrecondition)
+		return wire.Refused(blob.ErrPrecondition)
 	case "ConditionalRequestConflict", "OperationAborted":
-		return refused(blob.ErrConflict)
+		return wire.Refused(blob.ErrConflict)
 	case "SlowDown", "ServiceUnavailable", "Throttling", "ThrottlingException", "RequestLimitExceeded", "TooManyRequests":
-		return refused(blob.ErrThrottled)
+		return wire.Refused(blob.ErrThrottled)
 	case "RequestTimeout", "IncompleteBody":
-		return refused(blob.ErrUnavailable) // not all of the body arrived
+		return wire.Refused(blob.ErrUnavailable) // not all of the body arrived
 	case "InternalError":
-		return verdict{blob.ErrUnavailable, blob.Unknown}
+		return wire.Failed()
 	case "ExpiredToken", "InvalidToken", "TokenRefreshRequired", "AccessDenied", "AllAccessDisabled", "AccountProblem",
 		"InvalidAccessKeyId", "SignatureDoesNotMatch", "RequestTimeTooSkewed":
-		return refused(blob.ErrPermission)
+		return wire.Refused(blob.ErrPermission)
 	case "EntityTooLarge":
-		return refused(blob.ErrTooLarge)
+		return wire.Refused(blob.ErrTooLarge)
 	case "KeyTooLongError":
-		return refused(blob.ErrInvalidKey)
+		return wire.Refused(blob.ErrInvalidKey)
 	case "BadDigest", "InvalidDigest", "XAmzContentSHA256Mismatch":
-		return refused(blob.ErrCorrupt)
+		return wire.Refused(blob.ErrCorrupt)
 	}
 	if status == http.StatusConflict && code != "" && code != "Conflict" {
 		// Not an operation in flight but something that lasts, such as a file where a folder should be on a server
 		// that keeps objects in a file system.
-		return refused(blob.ErrUnsupported)
+		return wire.Refused(blob.ErrUnsupported)
 	}
-	return classifyStatus(status)
-}
-
-// classifyStatus is for replies without a code, as to HEAD, and with one that says no more than the status.
-func classifyStatus(status int) verdict {
-	switch {
-	case status < 300: // an error document with the status of a success
-		return verdict{blob.ErrUnavailable, blob.Unknown}
-	case status == http.StatusUnauthorized, status == http.StatusForbidden:
-		return refused(blob.ErrPermission)
-	case status == http.StatusNotFound:
-		return refused(blob.ErrNotFound)
-	case status == http.StatusRequestTimeout:
-		return verdict{blob.ErrUnavailable, blob.Unknown}
-	case status == http.StatusConflict:
-		return refused(blob.ErrConflict)
-	case status == http.StatusPreconditionFailed:
-		return refused(blob.ErrPrecondition)
-	case status == http.StatusRequestedRangeNotSatisfiable:
-		return refused(blob.ErrInvalidRange)
-	case status == http.StatusTooManyRequests:
-		return refused(blob.ErrThrottled)
-	case status == http.StatusMethodNotAllowed, status == http.StatusNotImplemented:
-		return refused(blob.ErrUnsupported)
-	case status < 500: // wrong region (301, 400), malformed requests
-		return refused(blob.ErrInvalidOption)
-	default:
-		return verdict{blob.ErrUnavailable, blob.Unknown}
-	}
-}
-
-// retryAfter reads the header of that name, in seconds or as a date (RFC 9110, 10.2.3).
-func retryAfter(h http.Header, now time.Time) time.Duration {
-	v := h.Get("Retry-After")
-	if s, err := strconv.ParseUint(v, 10, 31); err == nil {
-		return time.Duration(s) * time.Second
-	}
-	if t, err := http.ParseTime(v); err == nil {
-		return max(0, t.Sub(now))
-	}
-	return 0
+	return wire.OfStatus(status)
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/aws/smithy-go"
 	"github.com/aws/smithy-go/encoding/httpbinding"
 
-	"github.com/wholeblob/wholeblob/internal/transfer"
+	"github.com/wholeblob/wholeblob/internal/wire"
 )
 
 // lean has the kinds of requests that do not go through the middleware of the SDK. For each request that builds a stack of some forty steps,
@@ -121,20 +121,34 @@ func (k *kind) send(ctx context.Context, st *sent, key, query string, header htt
 			Path: k.path + key, RawPath: k.rawPath + httpbinding.EscapePath(key, false),
 		},
 		Header: make(http.Header, len(k.header)+len(header)+4), // the date, the token and the signature come
-	}).WithContext(st.traced(ctx))
+	}).WithContext(st.Traced(ctx))
 	maps.Copy(req.Header, k.header) // with the values of all others: nobody writes to them
 	maps.Copy(req.Header, header)
 	if err := k.signed(ctx, st, req); err != nil {
 		return nil, &smithy.OperationError{ServiceID: s3.ServiceID, OperationName: k.operation, Err: err}
 	}
-	if st.body != nil && st.body.size > 0 {
-		req.Body, req.ContentLength = io.NopCloser(st.body), st.body.size
+	if st.Body != nil && st.Body.Size() > 0 {
+		req.Body, req.ContentLength = io.NopCloser(st.Body), st.Body.Size()
 	}
 	reply, err := k.do.send(req, st)
 	if err != nil || reply.StatusCode < 200 || reply.StatusCode > 299 {
 		return nil, k.reply(ctx, key, &exchange{reply: reply, err: err})
 	}
 	return reply, nil
+}
+
+// headers returns those of all requests of this kind, and more. The values are the request's own: a transport must not change them, but
+// one that does would change all requests to come.
+func (k *kind) headers(more http.Header) http.Header {
+	h := make(http.Header, len(k.header)+len(more)+4) // the date, the token and the signature come
+	values := make([]string, 0, len(k.header))
+	for name, v := range k.header {
+		at := len(values)
+		values = append(values, v...)
+		h[name] = values[at:len(values):len(values)]
+	}
+	maps.Copy(h, more)
+	return h
 }
 
 // signed signs req, whose body is st's. The provider of credentials does not see the trace of req.
@@ -144,10 +158,10 @@ func (k *kind) signed(ctx context.Context, st *sent, req *http.Request) error {
 		return fmt.Errorf("get credentials: %w", err)
 	}
 	hash := req.Header[hashHeader][0]
-	if st.body != nil {
-		req.ContentLength = st.body.size
+	if st.Body != nil {
+		req.ContentLength = st.Body.Size()
 		if hash != unsignedPayload {
-			if hash, err = st.body.sha256(); err != nil {
+			if hash, err = hashOf(st.Body); err != nil {
 				return fmt.Errorf("compute payload hash: %w", err)
 			}
 			req.Header[hashHeader] = []string{hash}
@@ -158,17 +172,9 @@ func (k *kind) signed(ctx context.Context, st *sent, req *http.Request) error {
 	return k.sign.inner.SignHTTP(ctx, creds, req, hash, k.service, k.region, at)
 }
 
-// sha256 reads the body once, from where it lies if it can be, and rewinds it.
-func (b *sentBody) sha256() (string, error) {
+// hashOf reads the body once, and rewinds it.
+func hashOf(b *wire.Body) (string, error) {
 	h := sha256.New()
-	var err error
-	if _, ok := b.r.(transfer.ChunkWriter); ok {
-		_, err = b.writeTo(h, b.size)
-	} else {
-		_, err = io.Copy(h, b)
-	}
-	if err == nil {
-		_, err = b.Seek(0, io.SeekStart)
-	}
+	err := b.Show(h)
 	return hex.EncodeToString(h.Sum(nil)), err
 }

@@ -3,11 +3,9 @@ package s3blob
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"math"
 	"net/http"
 	"net/url"
 	"strings"
@@ -20,6 +18,7 @@ import (
 	"github.com/wholeblob/wholeblob/blob"
 	"github.com/wholeblob/wholeblob/internal/param"
 	"github.com/wholeblob/wholeblob/internal/transfer"
+	"github.com/wholeblob/wholeblob/internal/wire"
 	"github.com/wholeblob/wholeblob/retry"
 )
 
@@ -112,7 +111,7 @@ type Options struct {
 // String describes o without its secrets.
 func (o Options) String() string {
 	return fmt.Sprintf("s3blob.Options{Prefix:%q Region:%q Endpoint:%q PathStyle:%t AccessKey:%s SecretKey:%s SessionToken:%s}",
-		o.Prefix, o.Region, param.Redact(o.Endpoint), o.PathStyle, redact(o.AccessKey), redact(o.SecretKey), redact(o.SessionToken))
+		o.Prefix, o.Region, param.Redact(o.Endpoint), o.PathStyle, param.Hide(o.AccessKey), param.Hide(o.SecretKey), param.Hide(o.SessionToken))
 }
 
 // Format implements fmt.Formatter, so that no verb prints secrets. (Inside a struct, in a field that is not exported, package fmt
@@ -125,13 +124,6 @@ func (o Options) MarshalText() ([]byte, error) { return []byte(o.String()), nil 
 // LogValue implements slog.LogValuer without secrets.
 func (o Options) LogValue() slog.Value { return slog.StringValue(o.String()) }
 
-func redact(s string) string {
-	if s == "" {
-		return `""`
-	}
-	return "redacted"
-}
-
 // Limits of Amazon S3 ("Amazon S3 multipart upload limits", User Guide). An object may have 50 TB there; other
 // servers end sooner, by refusing.
 const (
@@ -143,32 +135,17 @@ const (
 	maxBatch  = 1000
 )
 
-// complete returns a checked copy of opts with every default filled in.
+// complete returns a checked copy of opts. What the engine has defaults for is left to it, what the SDK finds to chain.
 func complete(bucket string, opts *Options) (*Options, error) {
 	o := new(Options)
 	if opts != nil {
 		*o = *opts
 	}
-	o.PartSize = cmp.Or(o.PartSize, transfer.DefaultPartSize)
-	o.Threshold = cmp.Or(o.Threshold, o.PartSize)
-	o.Segment = cmp.Or(o.Segment, transfer.DefaultPartSize)
-	o.Gap = cmp.Or(o.Gap, transfer.DefaultGap)
-	o.Concurrency = cmp.Or(o.Concurrency, transfer.DefaultConcurrency)
-	o.InFlight = cmp.Or(o.InFlight, transfer.DefaultInFlight)
-	o.Stall = cmp.Or(o.Stall, transfer.DefaultStall)
-	o.Restarts = cmp.Or(o.Restarts, transfer.DefaultRestarts)
-	o.MaxGet = cmp.Or(o.MaxGet, blob.DefaultMaxGet)
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
 	o.Endpoint = strings.TrimSuffix(o.Endpoint, "/")
 	if err := o.check(bucket); err != nil {
 		return nil, err
 	}
-	o.Restarts, o.Gap = max(o.Restarts, 0), max(o.Gap, 0)
-	var err error
-	o.Prefix, err = blob.CheckPrefix(o.Prefix)
-	return o, err
+	return o, nil
 }
 
 // bucketChars are those of "Bucket naming rules", Amazon S3 User Guide, and those of before 2018.
@@ -181,24 +158,8 @@ func (o *Options) check(bucket string) error {
 	if strings.Trim(bucket, bucketChars) != "" || strings.Trim(bucket, ".") == "" || len(bucket) > 255 {
 		return invalid("bucket %q: want letters, digits, '.', '-' and '_'", bucket)
 	}
-	for _, n := range []struct {
-		name     string
-		value    int64
-		min, max int64
-	}{
-		{"PartSize", o.PartSize, 1, maxPart},
-		{"Threshold", o.Threshold, 1, maxPut},
-		{"Segment", o.Segment, 1, maxPart},
-		{"Gap", o.Gap, -1, maxPart},
-		{"Concurrency", int64(o.Concurrency), 1, 1 << 16},
-		{"InFlight", int64(o.InFlight), 1, 1 << 16},
-		{"Stall", int64(o.Stall), int64(retry.NoLimit), math.MaxInt64},
-		{"Restarts", int64(o.Restarts), -1, 1 << 16},
-		{"MaxGet", o.MaxGet, 1, 1 << 62},
-	} {
-		if n.value < n.min || n.value > n.max {
-			return invalid("%s is %d: want %d to %d", n.name, n.value, n.min, n.max)
-		}
+	if _, err := o.engine(); err != nil {
+		return err
 	}
 	if o.Endpoint != "" {
 		if _, err := param.ParseEndpoint(o.Endpoint); err != nil {
@@ -216,10 +177,6 @@ func (o *Options) check(bucket string) error {
 		return invalid("SessionToken without AccessKey")
 	case o.AccessKey != "" && o.Credentials != nil:
 		return invalid("AccessKey and Credentials exclude each other")
-	}
-	var e *blob.Error
-	if err := o.Retry.Check(); errors.As(err, &e) {
-		return e.Err // the field and the fault; openError puts the rest around it once
 	}
 	return nil
 }
@@ -289,7 +246,7 @@ func (o *Options) traits() transfer.Traits {
 		Abort:            true,
 		Uploads:          true,
 		Addressable:      addressable,
-		ValidVersion:     entityTag,
+		ValidVersion:     wire.EntityTag,
 		Batchable:        inXML,
 	}
 	if o.amazon() {
@@ -312,17 +269,6 @@ func addressable(key string) bool {
 	return true
 }
 
-// entityTag reports whether version can stand between the quotes of an entity tag (RFC 9110, 8.8.3). Others would end up in a list
-// of several.
-func entityTag(version string) bool {
-	for i := range len(version) {
-		if c := version[i]; c < 0x21 || c == '"' || c == 0x7F {
-			return false
-		}
-	}
-	return true
-}
-
 // inXML reports whether an XML 1.0 document can hold key (production Char). The list of a DeleteObjects is one, and
 // what it cannot hold would arrive as another key.
 func inXML(key string) bool {
@@ -336,11 +282,14 @@ func inXML(key string) bool {
 	return true
 }
 
-func (o *Options) engine() transfer.Options {
-	return transfer.Options{
+// engine returns the options of the engine, complete and checked.
+func (o *Options) engine() (transfer.Options, error) {
+	e := transfer.Options{
 		Prefix: o.Prefix, Policy: o.Retry,
 		PartSize: o.PartSize, Threshold: o.Threshold, Segment: o.Segment, Gap: o.Gap,
 		Concurrency: o.Concurrency, InFlight: o.InFlight, Stall: o.Stall, Restarts: o.Restarts, MaxGet: o.MaxGet,
 		ReadRanges: o.ReadRanges, SweepAll: o.AllowWholeBucket, Logger: o.Logger,
 	}
+	err := e.Complete(maxPart, maxPut)
+	return e, err
 }

@@ -13,6 +13,7 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/wholeblob/wholeblob/internal/transfer"
+	"github.com/wholeblob/wholeblob/internal/wire"
 )
 
 // requests implements transfer.Requests: each method is one request.
@@ -59,7 +60,7 @@ func (r *requests) Read(ctx context.Context, req transfer.ReadRequest) (*transfe
 	rep := &transfer.ReadReply{
 		Body: reply.Body, Length: lengthOf(reply), Partial: reply.StatusCode == http.StatusPartialContent, Head: headOf(reply.Header),
 	}
-	rep.Off, rep.End, rep.Total, rep.HasRange = parseContentRange(reply.Header.Get("Content-Range"))
+	rep.Off, rep.End, rep.Total, rep.HasRange = wire.ContentRange(reply.Header.Get("Content-Range"))
 	if n, err := strconv.ParseInt(reply.Header.Get("X-Amz-Mp-Parts-Count"), 10, 32); err == nil {
 		rep.Parts = int(n)
 	}
@@ -94,7 +95,7 @@ func (r *requests) readBySDK(ctx context.Context, req transfer.ReadRequest, st *
 		rep.Length = *out.ContentLength
 	}
 	if out.ContentRange != nil {
-		rep.Off, rep.End, rep.Total, rep.HasRange = parseContentRange(*out.ContentRange)
+		rep.Off, rep.End, rep.Total, rep.HasRange = wire.ContentRange(*out.ContentRange)
 	}
 	return rep, nil
 }
@@ -147,37 +148,6 @@ func statusOf(m middleware.Metadata) int {
 		return raw.StatusCode
 	}
 	return 0
-}
-
-// parseContentRange reads "bytes 0-99/1000" into [off, end) of total, and "bytes 0-99/*" with total -1. Anything
-// else is not a range: ok is false.
-func parseContentRange(v string) (off, end, total int64, ok bool) {
-	spec, found := strings.CutPrefix(v, "bytes ")
-	if !found {
-		return 0, 0, 0, false
-	}
-	span, size, found := strings.Cut(spec, "/")
-	first, last, found2 := strings.Cut(span, "-")
-	if !found || !found2 {
-		return 0, 0, 0, false
-	}
-	off, ok1 := number(first)
-	end, ok2 := number(last)
-	total = -1
-	ok3 := size == "*"
-	if !ok3 {
-		total, ok3 = number(size)
-	}
-	if !ok1 || !ok2 || !ok3 {
-		return 0, 0, 0, false
-	}
-	return off, end + 1, total, true
-}
-
-// number parses digits only, below the largest int64 so that one more still fits.
-func number(s string) (int64, bool) {
-	n, err := strconv.ParseUint(s, 10, 63)
-	return int64(n), err == nil && n < 1<<63-1
 }
 
 // quoted returns a version as an entity tag, nil for none.

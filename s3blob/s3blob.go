@@ -31,11 +31,11 @@ package s3blob
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 
 	"github.com/wholeblob/wholeblob/blob"
 	"github.com/wholeblob/wholeblob/internal/transfer"
+	"github.com/wholeblob/wholeblob/internal/wire"
 )
 
 // storeName is Capabilities().Store.
@@ -60,13 +60,17 @@ func New(ctx context.Context, bucket string, opts *Options) (*Store, error) {
 	if err := o.chain(ctx); err != nil {
 		return nil, openError(err)
 	}
+	engine, err := o.engine()
+	if err != nil {
+		return nil, openError(err)
+	}
 	st := &Store{}
 	rt := o.Transport
 	if rt == nil {
-		st.transport = newTransport()
+		st.transport = wire.NewTransport()
 		rt = st.transport
 	}
-	st.Store = transfer.New(newRequests(o, bucket, rt), o.traits(), o.engine())
+	st.Store = transfer.New(newRequests(o, bucket, rt), o.traits(), engine)
 	return st, nil
 }
 
@@ -79,10 +83,4 @@ func (s *Store) Close(ctx context.Context) error {
 	return err
 }
 
-func openError(err error) error {
-	kind := blob.KindOf(err)
-	if kind == nil {
-		kind, err = blob.ErrInvalidOption, fmt.Errorf("%w: %w", blob.ErrInvalidOption, err)
-	}
-	return &blob.Error{Op: blob.OpOpen, Store: storeName, Kind: kind, Outcome: blob.NotApplied, Err: err}
-}
+func openError(err error) error { return transfer.OpenError(storeName, err) }

@@ -14,12 +14,13 @@ import (
 
 	"github.com/wholeblob/wholeblob/blob"
 	"github.com/wholeblob/wholeblob/internal/transfer"
+	"github.com/wholeblob/wholeblob/internal/wire"
 )
 
 // Put implements transfer.Requests.
 func (r *requests) Put(ctx context.Context, req transfer.PutRequest) (transfer.Written, error) {
-	st := &sent{body: &sentBody{r: req.Body(), size: req.Size}}
-	defer st.body.letGo()
+	st := &sent{Sent: wire.Sent{Body: wire.NewBody(req.Body(), req.Size)}}
+	defer st.Body.LetGo()
 	var written transfer.Written
 	var err error
 	if r.lean.put != nil {
@@ -30,7 +31,7 @@ func (r *requests) Put(ctx context.Context, req transfer.PutRequest) (transfer.W
 	if err != nil {
 		return transfer.Written{}, onKey(req.Cond, r.fault(ctx, err, st))
 	}
-	return written, st.unread()
+	return written, st.Unread(http.StatusOK)
 }
 
 func (r *requests) putLean(ctx context.Context, st *sent, req *transfer.PutRequest) (version string, err error) {
@@ -53,7 +54,7 @@ func (r *requests) putLean(ctx context.Context, st *sent, req *transfer.PutReque
 
 func (r *requests) putBySDK(ctx context.Context, st *sent, req *transfer.PutRequest) (version string, err error) {
 	in := &s3.PutObjectInput{
-		Bucket: &r.bucket, Key: &req.Key, Body: st.body, ContentLength: &req.Size,
+		Bucket: &r.bucket, Key: &req.Key, Body: st.Body, ContentLength: &req.Size,
 		ContentType: &req.ContentType, Metadata: req.Metadata,
 	}
 	in.IfNoneMatch, in.IfMatch = condition(req.Cond)
@@ -62,14 +63,6 @@ func (r *requests) putBySDK(ctx context.Context, st *sent, req *transfer.PutRequ
 		return "", err
 	}
 	return unquoted(out.ETag), nil
-}
-
-// unread returns an error if a success was answered before the body had been handed over: whatever was stored, it is not the whole.
-func (s *sent) unread() error {
-	if s.body.complete() {
-		return nil
-	}
-	return &blob.Error{Kind: blob.ErrUnavailable, Status: http.StatusOK, Err: errors.New("a success was answered before the whole body was sent")}
 }
 
 // condition returns the values of If-None-Match and If-Match.
@@ -119,8 +112,8 @@ func (r *requests) Begin(ctx context.Context, req transfer.BeginRequest) (transf
 
 // Part implements transfer.Requests.
 func (r *requests) Part(ctx context.Context, up transfer.Upload, p transfer.PartRequest) (transfer.Part, error) {
-	st := &sent{body: &sentBody{r: p.Body(), size: p.Size}}
-	defer st.body.letGo()
+	st := &sent{Sent: wire.Sent{Body: wire.NewBody(p.Body(), p.Size)}}
+	defer st.Body.LetGo()
 	var part transfer.Part
 	var err error
 	if r.lean.part != nil {
@@ -134,7 +127,7 @@ func (r *requests) Part(ctx context.Context, up transfer.Upload, p transfer.Part
 	if part.Tag == "" {
 		return transfer.Part{}, &blob.Error{Kind: blob.ErrUnavailable, Err: errors.New("UploadPart returned no ETag")}
 	}
-	return part, st.unread()
+	return part, st.Unread(http.StatusOK)
 }
 
 func (r *requests) partLean(ctx context.Context, st *sent, up transfer.Upload, number int) (transfer.Part, error) {
@@ -150,7 +143,7 @@ func (r *requests) partBySDK(ctx context.Context, st *sent, up transfer.Upload, 
 	in := &s3.UploadPartInput{
 		Bucket: &r.bucket, Key: &up.Key, UploadId: &up.ID,
 		PartNumber: aws.Int32(int32(p.Number)),
-		Body:       st.body, ContentLength: &p.Size,
+		Body:       st.Body, ContentLength: &p.Size,
 	}
 	if r.checksums {
 		in.ChecksumAlgorithm = types.ChecksumAlgorithmCrc32

@@ -120,10 +120,8 @@ func (k *kind) send(ctx context.Context, st *sent, key, query string, header htt
 			// The path is signed as it is sent, so both must be the SDK's escapes, not net/url's.
 			Path: k.path + key, RawPath: k.rawPath + httpbinding.EscapePath(key, false),
 		},
-		Header: make(http.Header, len(k.header)+len(header)+4), // the date, the token and the signature come
+		Header: k.headers(header),
 	}).WithContext(st.Traced(ctx))
-	maps.Copy(req.Header, k.header) // with the values of all others: nobody writes to them
-	maps.Copy(req.Header, header)
 	if err := k.signed(ctx, st, req); err != nil {
 		return nil, &smithy.OperationError{ServiceID: s3.ServiceID, OperationName: k.operation, Err: err}
 	}

@@ -298,6 +298,33 @@ func TestUnreadableHeadersSayNothing(t *testing.T) {
 	}
 }
 
+// rewriting is a transport that changes headers where they lie. It must not, but some do, and the SDK's own requests stand it.
+type rewriting struct{ line }
+
+// RoundTrip implements http.RoundTripper.
+func (r *rewriting) RoundTrip(req *http.Request) (*http.Response, error) {
+	reply, err := r.line.RoundTrip(req)
+	for name, v := range req.Header {
+		req.Header[name] = append(v[:0], "rewritten")
+	}
+	return reply, err
+}
+
+func TestWhatATransportDoesToOneRequestStaysThere(t *testing.T) {
+	r := &rewriting{line{status: 200, header: http.Header{"Etag": {`"e"`}}}}
+	short, _ := bothWays(t, "b", Options{Endpoint: "http://127.0.0.1:1"}, r)
+	for _, c := range leanCalls() {
+		for range 2 {
+			if _, err := c.call(t.Context(), short, "k"); err != nil {
+				t.Fatal(err)
+			}
+			if got := asRead(r.got, r.body); strings.Contains(got, "rewritten") {
+				t.Errorf("%s has headers of another request:\n%s", c.name, got)
+			}
+		}
+	}
+}
+
 // The service's time is that of its replies, save old ones and those out of a cache; within a minute the local one stays.
 func TestClockOfSignatures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

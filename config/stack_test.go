@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -37,7 +38,7 @@ func open(t *testing.T, cfg config.Config, opts ...config.Option) *config.Stack 
 
 // One program, several stores: only the text differs.
 func TestOneProgramRunsOnEveryStore(t *testing.T) {
-	for name, cfg := range configs(t) {
+	for name, cfg := range configs(t, "prefix") {
 		t.Run(name, func(t *testing.T) {
 			counters := new(retry.Counters)
 			stack := open(t, cfg, nil, config.WithCounters(counters)) // an Option that is nil is none
@@ -68,8 +69,52 @@ func TestOneProgramRunsOnEveryStore(t *testing.T) {
 	}
 }
 
-// configs has a Config of a working store of every scheme.
-func configs(t *testing.T) map[string]config.Config {
+// The prefix of a Config is a folder, with or without a final slash: "team" and "team/" are the same, and neither reaches "team2", nor does what is
+// deleted by a prefix inside it (apache/iceberg-rust #1118).
+func TestAPrefixIsAFolder(t *testing.T) {
+	all := configs(t, "team", "team/", "team2")
+	for _, scheme := range []string{"s3", "gs", "azblob"} {
+		t.Run(scheme, func(t *testing.T) {
+			team, slash, team2 := open(t, all[scheme]), open(t, all[scheme+" team/"]), open(t, all[scheme+" team2"])
+			keys := []string{"2/x", "a", "a/1", "a-b/1"}
+			for _, s := range []*config.Stack{team, team2} {
+				for _, key := range keys {
+					if _, err := s.Set(t.Context(), key, blob.Bytes(nil), nil); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			if n, err := blob.DeletePrefix(t.Context(), slash, "a/"); n != 1 || err != nil {
+				t.Errorf("%d deleted, %v", n, err)
+			}
+			if n, err := blob.DeletePrefix(t.Context(), slash, "a"); n != 2 || err != nil {
+				t.Errorf("%d deleted, %v", n, err)
+			}
+			if err := team.DeleteAll(t.Context(), []string{"2/x", "2/a"}); err != nil {
+				t.Error(err)
+			}
+			for _, c := range []struct {
+				s    *config.Stack
+				want []string
+			}{{team, nil}, {team2, []string{"2/x", "a", "a-b/1", "a/1"}}} {
+				var got []string
+				for info, err := range c.s.List(t.Context(), "", nil) {
+					if err != nil {
+						t.Fatal(err)
+					}
+					got = append(got, info.Key)
+				}
+				if !slices.Equal(got, c.want) {
+					t.Errorf("left %q, want %q", got, c.want)
+				}
+			}
+		})
+	}
+}
+
+// configs has a Config of a working store of every scheme by its name; of the clouds one for each prefix on the same server, and all but the first
+// have the prefix in their names.
+func configs(t *testing.T, prefixes ...string) map[string]config.Config {
 	t.Helper()
 	s3 := fakes3.New(fakes3.Options{Buckets: []string{"bucket"}})
 	t.Cleanup(s3.Close)
@@ -77,31 +122,37 @@ func configs(t *testing.T) map[string]config.Config {
 	if err := os.WriteFile(secret, []byte(fakes3.DefaultCredentials().SecretKey+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cfg, err := config.ParseYAML([]byte(strings.Join([]string{
-		"url: s3://bucket/prefix?conditions=trust", "path_style: true", "endpoint: " + s3.URL(),
-		"access_key: " + fakes3.DefaultCredentials().AccessKey, "secret_key_file: " + secret,
-	}, "\n")))
-	if err != nil {
-		t.Fatal(err)
-	}
 	gcs := fakegcs.New(fakegcs.Options{Buckets: []string{"bucket"}, Anonymous: true})
 	t.Cleanup(gcs.Close)
 	azure := fakeaz.New(fakeaz.Options{Containers: []string{"container"}})
 	t.Cleanup(azure.Close)
-	azureConfig, err := config.ParseEnv("DB_", []string{
-		"DB_URL=azblob://container/prefix", "DB_CONDITIONS=trust", "DB_ACCOUNT=" + azure.Account(), "DB_ENDPOINT=" + azure.Endpoint(),
-		"DB_ACCOUNT_KEY=" + fakeaz.DefaultKey(),
-	})
-	if err != nil {
-		t.Fatal(err)
+	all := map[string]config.Config{
+		"mem":  parse(t, "mem://"),
+		"file": parse(t, "file://"+filepath.ToSlash(t.TempDir())+"?nosync=true"),
 	}
-	return map[string]config.Config{
-		"mem":    parse(t, "mem://"),
-		"file":   parse(t, "file://"+filepath.ToSlash(t.TempDir())+"?nosync=true"),
-		"s3":     cfg,
-		"gs":     parse(t, "gs://bucket/prefix?conditions=trust&endpoint="+gcs.URL()),
-		"azblob": azureConfig,
+	for i, prefix := range prefixes {
+		onS3, err := config.ParseYAML([]byte(strings.Join([]string{
+			"url: s3://bucket/" + prefix + "?conditions=trust", "path_style: true", "endpoint: " + s3.URL(),
+			"access_key: " + fakes3.DefaultCredentials().AccessKey, "secret_key_file: " + secret,
+		}, "\n")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		onAzure, err := config.ParseEnv("DB_", []string{
+			"DB_URL=azblob://container/" + prefix, "DB_CONDITIONS=trust", "DB_ACCOUNT=" + azure.Account(), "DB_ENDPOINT=" + azure.Endpoint(),
+			"DB_ACCOUNT_KEY=" + fakeaz.DefaultKey(),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		suffix := ""
+		if i > 0 {
+			suffix = " " + prefix
+		}
+		all["s3"+suffix], all["azblob"+suffix] = onS3, onAzure
+		all["gs"+suffix] = parse(t, "gs://bucket/"+prefix+"?conditions=trust&endpoint="+gcs.URL())
 	}
+	return all
 }
 
 func TestOpenOfWhatCannotBeOpened(t *testing.T) {

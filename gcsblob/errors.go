@@ -8,13 +8,13 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
 	"google.golang.org/api/googleapi"
 
 	"github.com/wholeblob/wholeblob/blob"
+	"github.com/wholeblob/wholeblob/internal/wire"
 )
 
 // maxErrorBody bounds what is read of an error's document, maxErrorText what is kept of it beside what
@@ -74,30 +74,24 @@ func (r *requests) fault(ctx context.Context, err error, st *sent) error {
 		if len(g.Body) > maxErrorText { // it is shown where there is no message
 			g.Body = g.Body[:maxErrorText]
 		}
-		e.RetryAfter = retryAfter(g.Header, time.Now())
+		e.RetryAfter = wire.RetryAfter(g.Header, time.Now())
 	}
-	if st.body != nil {
-		if src := st.body.sourceError(); src != nil {
-			e.Outcome, e.Err = blob.NotApplied, src
-			if errors.Is(src, blob.ErrSourceLength) {
-				e.Kind = blob.ErrSourceLength
-			}
-			return e
-		}
+	if st.SourceFailed(e) {
+		return e
 	}
 	if g == nil {
-		return lost(ctx, e, st)
+		return st.Lost(ctx, e, st.unsent())
 	}
 	v := classify(e.Status, e.Code)
 	switch {
 	case st.session != nil && gone(e.Status):
-		v = refused(blob.ErrNotFound)
+		v = wire.Refused(blob.ErrNotFound)
 	case e.Status == http.StatusNotFound && g.Message == noBucket:
-		v = refused(blob.ErrNoContainer)
+		v = wire.Refused(blob.ErrNoContainer)
 	case e.Status == http.StatusUnauthorized && r.tokens != nil && r.tokens.wrong(st.token):
-		v, e.Err = refused(blob.ErrUnavailable), fmt.Errorf("the token has been refused and is renewed: %w", err)
+		v, e.Err = wire.Refused(blob.ErrUnavailable), fmt.Errorf("the token has been refused and is renewed: %w", err)
 	}
-	e.Kind, e.Outcome = v.kind, v.outcome
+	e.Kind, e.Outcome = v.Kind, v.Outcome
 	return e
 }
 
@@ -114,87 +108,46 @@ func gone(status int) bool {
 // statusCancelled answers the cancellation of a resumable session, and everything after it.
 const statusCancelled = 499
 
-// lost classifies an attempt without a reply that makes sense.
-func lost(ctx context.Context, e *blob.Error, st *sent) *blob.Error {
-	if st.certainlyNot() {
-		e.Outcome = blob.NotApplied
+// unsent is the kind of an attempt of which nothing was sent: there was no token, or no request could be made.
+func (s *sent) unsent() error {
+	if s.tokenErr != nil {
+		return tokenKind(s.tokenErr)
 	}
-	switch {
-	case ctx.Err() != nil:
-		// The cause of the end may be another request's error, which must not speak for this one.
-		e.Err = ctx.Err()
-	case st.tokenErr != nil:
-		e.Kind = tokenKind(st.tokenErr)
-	case !st.entered.Load():
-		e.Kind = blob.ErrInvalidOption // nothing was sent: no request could be made
-	default:
-		e.Kind = blob.ErrUnavailable
-	}
-	return e
+	return blob.ErrInvalidOption
 }
-
-// verdict is what a reply means: its kind, and what it says about a mutation.
-type verdict struct {
-	kind    error
-	outcome blob.Outcome
-}
-
-func refused(kind error) verdict { return verdict{kind, blob.NotApplied} }
 
 // classify maps a reply to its verdict: the service refused, or something failed on the way and nobody knows. The
 // codes of both protocols are told apart by their first letter.
-func classify(status int, code string) verdict {
+func classify(status int, code string) wire.Verdict {
 	switch code {
 	case "NoSuchBucket":
-		return refused(blob.ErrNoContainer)
+		return wire.Refused(blob.ErrNoContainer)
 	case "NoSuchKey", "NoSuchVersion", "NoSuchUpload":
-		return refused(blob.ErrNotFound)
+		return wire.Refused(blob.ErrNotFound)
 	case "PreconditionFailed", "conditionNotMet":
-		return refused(blob.ErrPrecondition)
+		return wire.Refused(blob.ErrPrecondition)
 	case "rateLimitExceeded", "userRateLimitExceeded", "quotaExceeded", "SlowDown", "TooManyRequests":
-		return refused(blob.ErrThrottled) // with 403, 429 and 503, also for too many writes of one object
+		return wire.Refused(blob.ErrThrottled) // with 403, 429 and 503, also for too many writes of one object
 	case "EntityTooLarge", "uploadTooLarge":
-		return refused(blob.ErrTooLarge)
+		return wire.Refused(blob.ErrTooLarge)
 	case "BadDigest":
-		return refused(blob.ErrCorrupt)
+		return wire.Refused(blob.ErrCorrupt)
 	case "IncompleteBody", "RequestTimeout":
-		return refused(blob.ErrUnavailable) // not all of the body arrived
+		return wire.Refused(blob.ErrUnavailable) // not all of the body arrived
 	case "InvalidRange", "requestedRangeNotSatisfiable":
-		return refused(blob.ErrInvalidRange)
+		return wire.Refused(blob.ErrInvalidRange)
 	case "NotImplemented", "notImplemented", "methodNotAllowed":
-		return refused(blob.ErrUnsupported)
+		return wire.Refused(blob.ErrUnsupported)
 	}
-	return classifyStatus(status)
-}
-
-// classifyStatus is for codes that say no more than the status, and for replies without one.
-func classifyStatus(status int) verdict {
-	switch {
-	case status < 300: // an error document with the status of a success
-		return verdict{blob.ErrUnavailable, blob.Unknown}
-	case status == http.StatusUnauthorized, status == http.StatusForbidden:
-		return refused(blob.ErrPermission)
-	case status == http.StatusNotFound, status == http.StatusGone:
-		return refused(blob.ErrNotFound)
-	case status == http.StatusRequestTimeout, status == statusCancelled:
-		return verdict{blob.ErrUnavailable, blob.Unknown}
-	case status == http.StatusConflict:
-		return refused(blob.ErrConflict)
-	case status == http.StatusPreconditionFailed:
-		return refused(blob.ErrPrecondition)
-	case status == http.StatusRequestEntityTooLarge:
-		return refused(blob.ErrTooLarge)
-	case status == http.StatusRequestedRangeNotSatisfiable:
-		return refused(blob.ErrInvalidRange)
-	case status == http.StatusTooManyRequests:
-		return refused(blob.ErrThrottled)
-	case status == http.StatusMethodNotAllowed, status == http.StatusNotImplemented:
-		return refused(blob.ErrUnsupported)
-	case status < 500: // redirects, malformed requests
-		return refused(blob.ErrInvalidOption)
-	default:
-		return verdict{blob.ErrUnavailable, blob.Unknown}
+	switch status {
+	case http.StatusGone:
+		return wire.Refused(blob.ErrNotFound)
+	case statusCancelled:
+		return wire.Failed()
+	case http.StatusRequestEntityTooLarge:
+		return wire.Refused(blob.ErrTooLarge)
 	}
+	return wire.OfStatus(status)
 }
 
 // onKey turns the refusal of a write into what its condition means ("Request preconditions": 412, and for a generation also if the
@@ -225,16 +178,4 @@ func badSum(stated bool, err error) error {
 		e.Kind = blob.ErrCorrupt
 	}
 	return err
-}
-
-// retryAfter reads the header of that name, in seconds or as a date (RFC 9110, 10.2.3).
-func retryAfter(h http.Header, now time.Time) time.Duration {
-	v := h.Get("Retry-After")
-	if s, err := strconv.ParseUint(v, 10, 31); err == nil {
-		return time.Duration(s) * time.Second
-	}
-	if t, err := http.ParseTime(v); err == nil {
-		return max(0, t.Sub(now))
-	}
-	return 0
 }

@@ -40,7 +40,6 @@ package gcsblob
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 
 	"cloud.google.com/go/storage"
@@ -49,6 +48,7 @@ import (
 
 	"github.com/wholeblob/wholeblob/blob"
 	"github.com/wholeblob/wholeblob/internal/transfer"
+	"github.com/wholeblob/wholeblob/internal/wire"
 )
 
 // storeName is Capabilities().Store.
@@ -71,10 +71,15 @@ func New(ctx context.Context, bucket string, opts *Options) (*Store, error) {
 	if err != nil {
 		return nil, openError(err)
 	}
+	engine, err := o.engine()
+	if err != nil {
+		return nil, openError(err)
+	}
 	st := &Store{}
 	rt := o.Transport
 	if rt == nil {
-		st.transport = newTransport()
+		st.transport = wire.NewTransport()
+		st.transport.DisableCompression = false // it may unpack control replies: reads state the codings they accept, and then it does not
 		rt = st.transport
 	}
 	r := &requests{root: o.root(), google: o.google(), bucket: bucket, keep: o.Restore}
@@ -82,7 +87,7 @@ func New(ctx context.Context, bucket string, opts *Options) (*Store, error) {
 		return nil, openError(err)
 	}
 	st.client = r.client
-	st.Store = transfer.New(r, o.traits(), o.engine())
+	st.Store = transfer.New(r, o.traits(), engine)
 	return st, nil
 }
 
@@ -143,10 +148,4 @@ func (s *Store) Close(ctx context.Context) error {
 	return nil
 }
 
-func openError(err error) error {
-	kind := blob.KindOf(err)
-	if kind == nil {
-		kind, err = blob.ErrInvalidOption, fmt.Errorf("%w: %w", blob.ErrInvalidOption, err)
-	}
-	return &blob.Error{Op: blob.OpOpen, Store: storeName, Kind: kind, Outcome: blob.NotApplied, Err: err}
-}
+func openError(err error) error { return transfer.OpenError(storeName, err) }

@@ -3,11 +3,9 @@ package gcsblob
 import (
 	"bytes"
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"math"
 	"net"
 	"net/http"
 	"net/url"
@@ -106,7 +104,7 @@ type Options struct {
 // String describes o without its secrets.
 func (o Options) String() string {
 	return fmt.Sprintf("gcsblob.Options{Prefix:%q Endpoint:%q CredentialsFile:%q CredentialsJSON:%s TokenSource:%t Anonymous:%t}",
-		o.Prefix, param.Redact(o.Endpoint), o.CredentialsFile, redact(len(o.CredentialsJSON)), o.TokenSource != nil, o.Anonymous)
+		o.Prefix, param.Redact(o.Endpoint), o.CredentialsFile, param.Hide(o.CredentialsJSON), o.TokenSource != nil, o.Anonymous)
 }
 
 // Format implements fmt.Formatter, so that no verb prints secrets. (Inside a struct, in a field that is not exported, package fmt
@@ -119,40 +117,18 @@ func (o Options) MarshalText() ([]byte, error) { return []byte(o.String()), nil 
 // LogValue implements slog.LogValuer without secrets.
 func (o Options) LogValue() slog.Value { return slog.StringValue(o.String()) }
 
-func redact(n int) string {
-	if n == 0 {
-		return `""`
-	}
-	return "redacted"
-}
-
-// complete returns a checked copy of opts with every default filled in.
+// complete returns a checked copy of opts. What the engine has defaults for is left to it.
 func complete(bucket string, opts *Options) (*Options, error) {
 	o := new(Options)
 	if opts != nil {
 		*o = *opts
 	}
 	o.CredentialsJSON = bytes.Clone(o.CredentialsJSON)
-	o.PartSize = cmp.Or(o.PartSize, transfer.DefaultPartSize)
-	o.Threshold = cmp.Or(o.Threshold, o.PartSize)
-	o.Segment = cmp.Or(o.Segment, transfer.DefaultPartSize)
-	o.Gap = cmp.Or(o.Gap, transfer.DefaultGap)
-	o.Concurrency = cmp.Or(o.Concurrency, transfer.DefaultConcurrency)
-	o.InFlight = cmp.Or(o.InFlight, transfer.DefaultInFlight)
-	o.Stall = cmp.Or(o.Stall, transfer.DefaultStall)
-	o.Restarts = cmp.Or(o.Restarts, transfer.DefaultRestarts)
-	o.MaxGet = cmp.Or(o.MaxGet, blob.DefaultMaxGet)
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
 	o.Endpoint = strings.TrimSuffix(o.Endpoint, "/")
 	if err := o.check(bucket); err != nil {
 		return nil, err
 	}
-	o.Restarts, o.Gap = max(o.Restarts, 0), max(o.Gap, 0)
-	var err error
-	o.Prefix, err = blob.CheckPrefix(o.Prefix)
-	return o, err
+	return o, nil
 }
 
 // bucketChars are those of "Bucket naming guidelines", Cloud Storage. Names with dots have up to 222 characters.
@@ -165,24 +141,8 @@ func (o *Options) check(bucket string) error {
 	if strings.Trim(bucket, bucketChars) != "" || strings.Trim(bucket, ".") == "" || len(bucket) > 222 {
 		return invalid("bucket %q: want lower-case letters, digits, '.', '-' and '_'", bucket)
 	}
-	for _, n := range []struct {
-		name     string
-		value    int64
-		min, max int64
-	}{
-		{"PartSize", o.PartSize, 1, maxPart},
-		{"Threshold", o.Threshold, 1, maxObject},
-		{"Segment", o.Segment, 1, maxPart},
-		{"Gap", o.Gap, -1, maxPart},
-		{"Concurrency", int64(o.Concurrency), 1, 1 << 16},
-		{"InFlight", int64(o.InFlight), 1, 1 << 16},
-		{"Stall", int64(o.Stall), int64(retry.NoLimit), math.MaxInt64},
-		{"Restarts", int64(o.Restarts), -1, 1 << 16},
-		{"MaxGet", o.MaxGet, 1, 1 << 62},
-	} {
-		if n.value < n.min || n.value > n.max {
-			return invalid("%s is %d: want %d to %d", n.name, n.value, n.min, n.max)
-		}
+	if _, err := o.engine(); err != nil {
+		return err
 	}
 	switch {
 	case o.Conditions != TrustAuto && o.Conditions != TrustYes:
@@ -192,14 +152,7 @@ func (o *Options) check(bucket string) error {
 	case strings.ContainsFunc(o.QuotaProject, func(r rune) bool { return r <= ' ' || r > '~' }):
 		return invalid("QuotaProject is %q: it has characters that no project has", o.QuotaProject)
 	}
-	if err := o.checkAccess(); err != nil {
-		return err
-	}
-	var e *blob.Error
-	if err := o.Retry.Check(); errors.As(err, &e) {
-		return e.Err // the field and the fault; openError puts the rest around it once
-	}
-	return nil
+	return o.checkAccess()
 }
 
 // checkAccess checks where the Store goes, and as whom.
@@ -260,11 +213,14 @@ func (o *Options) inClear() bool {
 	return u.Hostname() != "localhost" && !ip.IsLoopback()
 }
 
-func (o *Options) engine() transfer.Options {
-	return transfer.Options{
+// engine returns the options of the engine, complete and checked.
+func (o *Options) engine() (transfer.Options, error) {
+	e := transfer.Options{
 		Prefix: o.Prefix, Policy: o.Retry,
 		PartSize: o.PartSize, Threshold: o.Threshold, Segment: o.Segment, Gap: o.Gap,
 		Concurrency: o.Concurrency, InFlight: o.InFlight, Stall: o.Stall, Restarts: o.Restarts, MaxGet: o.MaxGet,
 		Logger: o.Logger,
 	}
+	err := e.Complete(maxPart, maxObject)
+	return e, err
 }

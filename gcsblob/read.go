@@ -16,6 +16,7 @@ import (
 
 	"github.com/wholeblob/wholeblob/blob"
 	"github.com/wholeblob/wholeblob/internal/transfer"
+	"github.com/wholeblob/wholeblob/internal/wire"
 )
 
 // Read implements transfer.Requests. It goes to the XML API, whose reply has all that the store says of an object in its headers; that
@@ -47,7 +48,7 @@ func (r *requests) Read(ctx context.Context, req transfer.ReadRequest) (*transfe
 		Head:    headOf(res.Header),
 	}
 	if v := res.Header.Get("Content-Range"); v != "" {
-		rep.Off, rep.End, rep.Total, rep.HasRange = parseContentRange(v)
+		rep.Off, rep.End, rep.Total, rep.HasRange = wire.ContentRange(v)
 	}
 	if err := asStored(res, rep); err != nil {
 		_ = res.Body.Close()
@@ -136,32 +137,4 @@ func parseSum(s string) (sum uint32, ok bool) {
 
 func formatSum(sum uint32) string {
 	return base64.StdEncoding.EncodeToString(binary.BigEndian.AppendUint32(nil, sum))
-}
-
-// parseContentRange reads "bytes 0-99/1000" into [off, end) of total, and "bytes 0-99/*" with total -1. Anything
-// else is not a range: ok is false.
-func parseContentRange(v string) (off, end, total int64, ok bool) {
-	spec, found := strings.CutPrefix(v, "bytes ")
-	span, size, found2 := strings.Cut(spec, "/")
-	first, last, found3 := strings.Cut(span, "-")
-	if !found || !found2 || !found3 {
-		return 0, 0, 0, false
-	}
-	off, ok1 := number(first)
-	end, ok2 := number(last)
-	total = -1
-	ok3 := size == "*"
-	if !ok3 {
-		total, ok3 = number(size)
-	}
-	if !ok1 || !ok2 || !ok3 {
-		return 0, 0, 0, false
-	}
-	return off, end + 1, total, true
-}
-
-// number parses digits only, below the largest int64 so that one more still fits.
-func number(s string) (int64, bool) {
-	n, err := strconv.ParseUint(s, 10, 63)
-	return int64(n), err == nil && n < 1<<63-1
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/wholeblob/wholeblob/blob"
 	"github.com/wholeblob/wholeblob/internal/transfer"
+	"github.com/wholeblob/wholeblob/internal/wire"
 )
 
 // session is one resumable session. Its URI is as good as a password ("Resumable uploads", Session URIs), so it stays in here: an Upload
@@ -173,8 +174,8 @@ func (r *requests) Part(ctx context.Context, up transfer.Upload, p transfer.Part
 	if !ok {
 		return transfer.Part{}, noSession()
 	}
-	st := &sent{session: ses, body: newBody("", p.Body(), p.Size, "")}
-	defer st.body.letGo()
+	st := &sent{Sent: wire.Sent{Body: newBody("", p.Body(), p.Size, "")}, session: ses}
+	defer st.Body.LetGo()
 	res, err := r.inSession(ctx, st, http.MethodPut, chunkRange(p), nil)
 	if err != nil {
 		return transfer.Part{}, err
@@ -203,7 +204,7 @@ func receivedOf(h http.Header, most int64) (int64, error) {
 		return 0, nil
 	}
 	last, ok := strings.CutPrefix(v, "bytes=0-")
-	n, ok2 := number(last)
+	n, ok2 := wire.Number(last)
 	if !ok || !ok2 || n+1 > most {
 		return 0, &blob.Error{Kind: blob.ErrCorrupt, Status: http.StatusPermanentRedirect, Outcome: blob.NotApplied,
 			Err: fmt.Errorf("the session says it has %q of %d bytes sent", v, most)}
@@ -222,8 +223,8 @@ func (r *requests) Commit(ctx context.Context, up transfer.Upload, req transfer.
 	if req.Sum.Has {
 		h.Set("X-Goog-Hash", "crc32c="+formatSum(req.Sum.CRC32C))
 	}
-	st := &sent{session: ses, body: newBody("", req.Last.Body(), req.Last.Size, "")}
-	defer st.body.letGo()
+	st := &sent{Sent: wire.Sent{Body: newBody("", req.Last.Body(), req.Last.Size, "")}, session: ses}
+	defer st.Body.LetGo()
 	res, err := r.inSession(ctx, st, http.MethodPut, chunkRange(req.Last), h)
 	if err != nil {
 		return transfer.Written{}, badSum(req.Sum.Has, r.ended(up, onCommit(req.Cond, err)))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/wholeblob/wholeblob/blob"
 	"github.com/wholeblob/wholeblob/internal/transfer"
+	"github.com/wholeblob/wholeblob/internal/wire"
 )
 
 // asStored makes sure that the body of a reply is what is stored. The service states the coding and the length of that beside those of the
@@ -48,7 +49,7 @@ const (
 
 // storedAs returns the coding and the length of what is stored, "" and -1 if they are not stated.
 func storedAs(h http.Header) (string, int64) {
-	length, ok := number(h.Get("X-Goog-Stored-Content-Length"))
+	length, ok := wire.Number(h.Get("X-Goog-Stored-Content-Length"))
 	if !ok {
 		length = -1
 	}

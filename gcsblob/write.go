@@ -13,6 +13,7 @@ import (
 
 	"github.com/wholeblob/wholeblob/blob"
 	"github.com/wholeblob/wholeblob/internal/transfer"
+	"github.com/wholeblob/wholeblob/internal/wire"
 )
 
 // Put implements transfer.Requests: a multipart upload, whose first part is the metadata and whose second is the content ("Objects:
@@ -21,8 +22,8 @@ func (r *requests) Put(ctx context.Context, req transfer.PutRequest) (transfer.W
 	boundary := rand.Text()
 	head := "--" + boundary + "\r\nContent-Type: application/json; charset=UTF-8\r\n\r\n" + resource(req.Key, req.Meta, req.Sum) +
 		"\r\n--" + boundary + "\r\nContent-Type: " + req.ContentType + "\r\n\r\n"
-	st := &sent{body: newBody(head, req.Body(), req.Size, "\r\n--"+boundary+"--\r\n")}
-	defer st.body.letGo()
+	st := &sent{Sent: wire.Sent{Body: newBody(head, req.Body(), req.Size, "\r\n--"+boundary+"--\r\n")}}
+	defer st.Body.LetGo()
 	res, err := r.send(ctx, st, request{ //nolint:bodyclose // written closes it
 		method: http.MethodPost, url: r.insertURL("multipart", req.Key, req.Cond),
 		header: http.Header{"Content-Type": {"multipart/related; boundary=" + boundary}},
@@ -65,7 +66,7 @@ func resource(key string, meta transfer.Meta, sum transfer.Sum) string {
 // written reads the reply to a write that made an object: what it says about the object must be what was sent.
 func written(res *http.Response, st *sent, key string, size int64, sum transfer.Sum) (transfer.Written, error) {
 	defer discard(res)
-	if err := st.unread(); err != nil {
+	if err := st.Unread(http.StatusOK); err != nil {
 		return transfer.Written{}, err
 	}
 	var doc struct {

@@ -1,8 +1,11 @@
 package transfer
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -30,6 +33,21 @@ func TestServiceWithoutAborts(t *testing.T) {
 		}
 		if len(st.clean.mu.active) > 0 {
 			t.Error("something is remembered for a sweep that there is not")
+		}
+	}
+}
+
+// Of an upload whose id was lost the log names a sweep where there is one: elsewhere it goes by itself.
+func TestLogNamesNoSweepThatThereIsNot(t *testing.T) {
+	for p, want := range map[string]bool{"s3": true, "gcs": false} {
+		s := serve(t, personalities()[p])
+		s.after = lose("begin", 1)
+		var log bytes.Buffer
+		if _, err := set(open(t, s, func(o *Options) { o.Logger = slog.New(slog.NewTextHandler(&log, nil)) }), blob.Bytes(content(250)), nil); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(log.String(), "sweep"); got != want {
+			t.Errorf("%s: %q", p, log.String())
 		}
 	}
 }

@@ -74,7 +74,7 @@ func (w *write) begin(ctx context.Context) (up Upload, err error) {
 	defer over()
 	err = w.s.do(ctx, call{op: blob.OpSet, key: w.key, effect: retry.None}, func(ctx context.Context, _ attempt) error {
 		up, err = w.s.r.Begin(ctx, BeginRequest{Key: w.s.full(w.key), Size: w.src.Size(), Cond: w.o.If, Meta: w.meta})
-		if unknown(err) {
+		if unknown(err) && w.s.traits.sweeps() {
 			w.s.o.Logger.Warn("an upload may have begun whose id was lost: only a sweep finds it", "key", w.key, "error", err)
 		}
 		return err

@@ -41,7 +41,7 @@ func (b *Body) Read(p []byte) (int, error) {
 	}
 	n, err := b.r.Read(p)
 	b.pos += int64(n)
-	if err != nil && err != io.EOF { //nolint:errorlint // the end is io.EOF itself
+	if err != nil && err != io.EOF {
 		b.err = err
 	}
 	return n, err

@@ -101,7 +101,7 @@ func TestALostReplyIsUnknownWithoutProof(t *testing.T) {
 		s.entered.Store(c.entered)
 		s.asked.Store(c.asked)
 		s.connected.Store(c.connected)
-		if e := s.Lost(t.Context(), &blob.Error{}, unsent); e.Kind != c.kind || e.Outcome != c.outcome { //nolint:errorlint // that one
+		if e := s.Lost(t.Context(), &blob.Error{}, unsent); e.Kind != c.kind || e.Outcome != c.outcome {
 			t.Errorf("%s: %v, %v", c.name, e.Kind, e.Outcome)
 		}
 	}

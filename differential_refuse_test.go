@@ -126,6 +126,7 @@ func (d *differ) removePrefix(t *rapid.T) {
 func (d *differ) copy(t *rapid.T) {
 	from, to := d.anyKey(t), d.key(t)
 	n := d.write(to)
+	d.copied = true
 	text, cond := d.condition(t, true)
 	d.agree(t, fmt.Sprintf("copy %d of %q to %q %s", n, from, to, text), func(ctx context.Context, s *side) (string, error) {
 		info, err := blob.Copy(ctx, s, to, s, from, &blob.SetOptions{If: cond(s)})

@@ -32,8 +32,10 @@ func (s *Store) GetRanges(ctx context.Context, key string, rs []blob.Range, opts
 		switch {
 		case err == nil:
 			return r.objs, nil
-		case !errors.Is(err, errVersion):
+		case !errors.Is(err, errVersion), errors.Is(err, blob.ErrPrecondition), errors.Is(err, blob.ErrChanged): // the last: it has started over itself
 			return nil, s.fail(blob.OpGetRanges, key, err)
+		case !o.If.IsZero():
+			return nil, s.fail(blob.OpGetRanges, key, &blob.Error{Kind: blob.ErrPrecondition, Err: err})
 		case restarts >= s.o.Restarts:
 			return nil, s.fail(blob.OpGetRanges, key,
 				&blob.Error{Kind: blob.ErrChanged, Err: fmt.Errorf("%w, %d times", err, restarts+1)})

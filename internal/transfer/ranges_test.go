@@ -3,6 +3,7 @@ package transfer
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"testing"
@@ -256,4 +257,51 @@ func TestUnaddressableKeyIsNotFound(t *testing.T) {
 		wantKind(t, err, blob.ErrNotFound)
 	}
 	wantLog(t, s)
+}
+
+// With a condition the version is the caller's: another is ErrPrecondition, found at once or between two reads, and nothing starts over.
+func TestRangesOfAVersionThatIsGone(t *testing.T) {
+	for _, ignored := range []bool{true, false} {
+		for _, changes := range []int{1, 2} { // before this read
+			s := serve(t, s3Like())
+			s.ignoreVersion = ignored
+			v := s.put("k", content(1000))
+			s.before = func(_ context.Context, r request) error {
+				if r.verb == "read" && r.nth == changes {
+					s.put("k", content(1000))
+				}
+				return nil
+			}
+			_, err := open(t, s, concurrency(1)).GetRanges(t.Context(), "k", []blob.Range{blob.Span(0, 10), blob.Span(900, 10)}, &blob.GetOptions{If: blob.IfVersion(v)})
+			wantKind(t, err, blob.ErrPrecondition)
+			if errors.Is(err, blob.ErrChanged) || s.requests("read") != changes {
+				t.Errorf("ignored %v: %v, %q", ignored, err, s.takeLog())
+			}
+		}
+	}
+	s := serve(t, s3Like()) // where replies tell no versions, the time of the change does
+	s.ignoreVersion, s.noVersions = true, true
+	s.put("k", content(1000))
+	s.before = func(_ context.Context, r request) error {
+		if r.nth == 2 {
+			s.put("k", content(1000))
+		}
+		return nil
+	}
+	_, err := open(t, s).GetRanges(t.Context(), "k", []blob.Range{blob.Span(0, 10), blob.Span(900, 10)}, &blob.GetOptions{If: blob.IfVersion("v1")})
+	wantKind(t, err, blob.ErrPrecondition)
+	wantLog(t, s, "read 0+10 of v1", "read 900+10 of v1")
+}
+
+// Options.Restarts bounds all of a GetRanges: a range that has started over that often by itself is not begun again with the others.
+func TestRestartsOfRangesAreNotMultiplied(t *testing.T) {
+	s := serve(t, azureLike())
+	s.ignoreVersion = true
+	s.put("k", content(250))
+	s.edit = func(ReadRequest, *ReadReply) { s.put("k", content(250)) }
+	_, err := open(t, s, concurrency(1)).GetRanges(t.Context(), "k", []blob.Range{blob.Span(0, 250)}, nil)
+	wantKind(t, err, blob.ErrChanged)
+	if n := s.requests("read"); n != 2*(1+2) {
+		t.Errorf("%d reads: %q", n, s.takeLog())
+	}
 }

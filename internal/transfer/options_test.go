@@ -74,7 +74,7 @@ func TestOpenErrorsHaveAKind(t *testing.T) {
 	} {
 		err := OpenError("store", c.err)
 		var e *blob.Error
-		if !errors.As(err, &e) || e.Op != blob.OpOpen || e.Store != "store" || e.Kind != c.kind || e.Outcome != blob.NotApplied || !errors.Is(err, io.ErrUnexpectedEOF) { //nolint:errorlint // that one
+		if !errors.As(err, &e) || e.Op != blob.OpOpen || e.Store != "store" || e.Kind != c.kind || e.Outcome != blob.NotApplied || !errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Errorf("%v: %#v", c.err, e)
 		}
 	}

@@ -70,7 +70,7 @@ func TestABodyInMemoryIsNotCopied(t *testing.T) {
 // A success that comes before the body has gone out is none.
 func TestASuccessBeforeTheBodyIsNone(t *testing.T) {
 	s := &Sent{Body: NewBody(bytes.NewReader([]byte("12345")), 5)}
-	if err := s.Unread(http.StatusOK); blob.KindOf(err) != blob.ErrUnavailable || blob.OutcomeOf(err) != blob.Unknown { //nolint:errorlint // that one
+	if err := s.Unread(http.StatusOK); blob.KindOf(err) != blob.ErrUnavailable || blob.OutcomeOf(err) != blob.Unknown {
 		t.Error(err)
 	}
 	if _, err := io.Copy(io.Discard, s.Body); err != nil {

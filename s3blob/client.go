@@ -79,11 +79,22 @@ func (d *doer) send(req *http.Request, st *sent) (*http.Response, error) {
 	}
 	st.Enter()
 	reply, err := d.rt.RoundTrip(req)
-	if err == nil {
-		d.clock.learn(reply.Header, st.begun)
+	if err != nil {
+		return reply, err
 	}
-	return reply, err
+	d.clock.learn(reply.Header, st.begun)
+	if reply.StatusCode < 200 || reply.StatusCode > 299 {
+		reply.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.LimitReader(reply.Body, maxErrorBody), reply.Body}
+	}
+	return reply, nil
 }
+
+// maxErrorBody bounds what is read of an error's document, all of which the SDK keeps in memory. Those of the service have less than 1 KiB; a
+// gateway's page that does not end would fill it.
+const maxErrorBody = 64 << 10
 
 // sent follows one attempt, to know what had happened when it failed.
 type sent struct {

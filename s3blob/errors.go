@@ -73,9 +73,6 @@ func (r *requests) fault(ctx context.Context, err error, st *sent) error {
 
 // fault turns an error of the SDK into the engine's. It never reads an error's text. st says what had been sent.
 func fault(ctx context.Context, err error, st *sent) *blob.Error {
-	if st.Body != nil {
-		st.Body.LetGo() // what has not been handed over by now, on which the outcome rests, will not be
-	}
 	e := &blob.Error{Err: err}
 	var reply *awshttp.ResponseError
 	if errors.As(err, &reply) && reply.Response != nil && reply.HTTPStatusCode() != 0 {

@@ -113,3 +113,27 @@ func TestALostReplyIsUnknownWithoutProof(t *testing.T) {
 		t.Errorf("cancelled: %v, %v", e.Kind, e.Err)
 	}
 }
+
+// reading is a context in which a transport goes on reading whenever it is asked for its end.
+type reading struct {
+	context.Context
+	body *Body
+}
+
+func (r reading) Err() error {
+	_, _ = io.Copy(io.Discard, r.body)
+	return nil
+}
+
+// A transport may go on with a body after it has failed. What is said not to have been sent whole never is.
+func TestWhatWasNotSentWholeNeverWillBe(t *testing.T) {
+	s := &Sent{Body: NewBody(strings.NewReader("12345"), 5)}
+	s.Enter()
+	if _, err := io.ReadFull(s.Body, make([]byte, 3)); err != nil {
+		t.Fatal(err)
+	}
+	e := s.Lost(reading{t.Context(), s.Body}, &blob.Error{}, nil)
+	if e.Outcome != blob.NotApplied || s.Body.Complete() {
+		t.Errorf("sent whole: %t, outcome %v", s.Body.Complete(), e.Outcome)
+	}
+}

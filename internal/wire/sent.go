@@ -40,9 +40,18 @@ func (s *Sent) certainlyNot() bool {
 	return s.Body != nil && !s.Body.Complete()
 }
 
-// Lost completes e, the error of an attempt without a reply that makes sense. unsent is its kind if nothing was given to the
-// transport.
+// end takes the body from a transport that has failed and may go on with it: what has not been handed over by now, on which the outcome
+// rests, will not be.
+func (s *Sent) end() {
+	if s.Body != nil {
+		s.Body.LetGo()
+	}
+}
+
+// Lost completes e, the error of an attempt that has ended without a reply that makes sense. unsent is its kind if nothing was given to the
+// transport. Nobody gets more of the body.
 func (s *Sent) Lost(ctx context.Context, e *blob.Error, unsent error) *blob.Error {
+	s.end()
 	if s.certainlyNot() {
 		e.Outcome = blob.NotApplied
 	}
@@ -58,11 +67,13 @@ func (s *Sent) Lost(ctx context.Context, e *blob.Error, unsent error) *blob.Erro
 	return e
 }
 
-// SourceFailed reports whether the source of the body has failed, and makes e the error of that.
+// SourceFailed reports whether the source of the body has failed in an attempt that has ended, and makes e the error of that. Nobody gets
+// more of the body.
 func (s *Sent) SourceFailed(e *blob.Error) bool {
 	if s.Body == nil {
 		return false
 	}
+	s.end()
 	src := s.Body.SourceError()
 	if src == nil {
 		return false

@@ -99,9 +99,10 @@ const maxErrorBody = 64 << 10
 // sent follows one attempt, to know what had happened when it failed.
 type sent struct {
 	wire.Sent
-	identity string    // of the credentials it was signed with
-	signedAt time.Time // the date it was signed with
-	begun    time.Time // when, by the local clock
+	identity  string    // of the credentials it was signed with
+	temporary bool      // these have a session token, and expire
+	signedAt  time.Time // the date it was signed with
+	begun     time.Time // when, by the local clock
 }
 
 type sentKey struct{}

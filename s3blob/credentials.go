@@ -112,5 +112,5 @@ func (s signer) SignHTTP(ctx context.Context, c aws.Credentials, r *http.Request
 }
 
 func (s *sent) signed(c aws.Credentials, at time.Time) {
-	s.identity, s.signedAt, s.begun = identity(c), at, time.Now()
+	s.identity, s.temporary, s.signedAt, s.begun = identity(c), c.SessionToken != "", at, time.Now()
 }

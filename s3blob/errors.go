@@ -18,14 +18,14 @@ import (
 // clockSkew is by how much the date of a signature may differ from the local clock before it counts as corrected.
 const clockSkew = time.Minute
 
-// skew remembers when the service's clock was last believed instead of the local one.
+// skew remembers when the service's clock was last believed instead of the local one, or when credentials were last taken to have expired.
 type skew struct {
 	mu sync.Mutex
 	at time.Time
 }
 
 // correct reports whether a request that was signed at this time of the local clock, and refused for it, may be tried again with the
-// service's: not if that has been tried just before and did not help.
+// service's, or with other credentials: not if that has been tried just before and did not help.
 func (s *skew) correct(signed time.Time) bool {
 	const again = 5 * time.Minute // the local clock may go wrong once more
 	s.mu.Lock()
@@ -40,9 +40,11 @@ func (s *skew) correct(signed time.Time) bool {
 // wrongDate reports whether a request signed at this date may be accepted with another: it was signed by the local clock, or the
 // service's date in the reply is not that of the signature.
 func wrongDate(err error, signedAt time.Time) bool {
-	if time.Until(signedAt).Abs() < clockSkew {
-		return true
-	}
+	return time.Until(signedAt).Abs() < clockSkew || otherDate(err, signedAt)
+}
+
+// otherDate reports whether the service's date in the reply is not that of the signature.
+func otherDate(err error, signedAt time.Time) bool {
 	var reply *awshttp.ResponseError
 	if !errors.As(err, &reply) || reply.Response == nil {
 		return false
@@ -66,6 +68,16 @@ func (r *requests) fault(ctx context.Context, err error, st *sent) error {
 			e.Kind, e.Err = blob.ErrUnavailable, fmt.Errorf("the local clock is wrong, the service's is used: %w", err)
 		} else {
 			e.Err = fmt.Errorf("the service refuses the date, also when it is corrected by its own clock: %w", err)
+		}
+	// A HEAD is refused without a document, and the SDK makes a code of the status: 400 for a token that has expired, among others, and
+	// 403 for a wrong date ("Error responses", Amazon S3 API Reference).
+	case "BadRequest":
+		if st.temporary && r.guess.correct(st.begun) && r.creds.expired(st.identity) {
+			e.Kind, e.Err = blob.ErrUnavailable, fmt.Errorf("credentials may have expired and are renewed: %w", err)
+		}
+	case "Forbidden":
+		if otherDate(err, st.signedAt) && r.skew.correct(st.begun) {
+			e.Kind, e.Err = blob.ErrUnavailable, fmt.Errorf("the local clock may be wrong, the service's is used: %w", err)
 		}
 	}
 	return e

@@ -22,6 +22,7 @@ type requests struct {
 	lean      lean
 	creds     *renewing
 	skew      skew
+	guess     skew // of credentials
 	bucket    string
 	checksums bool
 }

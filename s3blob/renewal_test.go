@@ -79,6 +79,61 @@ func TestExpiredCredentialsAreRenewedOnce(t *testing.T) {
 	})
 }
 
+// The reply to a HEAD has no document that could say why. What a 400 may mean is tried once; the provider is not asked for each of many.
+func TestStatRenewsWhatMayHaveExpired(t *testing.T) {
+	c := fakes3.DefaultCredentials()
+	for _, tokens := range [][]string{{"old", "new"}, {"old"}} {
+		srv := fake(t, fakes3.Options{Credentials: []fakes3.Credentials{
+			{AccessKey: c.AccessKey, SecretKey: c.SecretKey, SessionToken: "old"}, {AccessKey: c.AccessKey, SecretKey: c.SecretKey, SessionToken: "new"},
+		}})
+		srv.PutObject("b", "k", [][]byte{content(10)}, nil)
+		p := &rotating{tokens: tokens}
+		st := open(t, srv, func(o *s3blob.Options) { o.AccessKey, o.SecretKey, o.Credentials = "", "", p })
+		srv.Inject(fakes3.Fault{
+			Match: func(r *fakes3.Request) bool { return r.Header.Get("X-Amz-Security-Token") == "old" },
+			Times: -1, Reply: &fakes3.Reply{Status: 400, Code: "ExpiredToken"},
+		})
+		for range 5 {
+			if _, err := st.Stat(t.Context(), "k"); (err == nil) != (len(tokens) == 2) {
+				t.Errorf("%v: %v", tokens, err)
+			}
+		}
+		if n, calls := len(srv.Log()), p.calls.Load(); n != 6 || calls > 3 {
+			t.Errorf("%v: %d requests and %d calls of the provider", tokens, n, calls)
+		}
+	}
+	srv := fake(t, fakes3.Options{}) // keys that do not expire have not expired
+	srv.Inject(fakes3.Fault{Times: -1, Reply: &fakes3.Reply{Status: 400, Code: "ExpiredToken"}})
+	_, err := open(t, srv, nil).Stat(t.Context(), "k")
+	wantKind(t, err, blob.ErrInvalidOption)
+	if n := len(srv.Log()); n != 1 {
+		t.Errorf("%d requests", n)
+	}
+}
+
+func TestStatCorrectsAWrongClock(t *testing.T) {
+	for _, off := range []time.Duration{-time.Hour, time.Hour} {
+		srv := fake(t, fakes3.Options{Now: func() time.Time { return time.Now().Add(off) }})
+		srv.PutObject("b", "k", [][]byte{content(10)}, nil)
+		st := open(t, srv, nil)
+		for range 3 {
+			if _, err := st.Stat(t.Context(), "k"); err != nil {
+				t.Error(err)
+			}
+		}
+		if n := len(srv.Log()); n != 4 {
+			t.Errorf("%d requests for 3 Stats, want one refusal", n)
+		}
+	}
+	srv := fake(t, fakes3.Options{}) // a refusal for another reason
+	srv.Inject(fakes3.Fault{Times: -1, Reply: &fakes3.Reply{Status: 403, Code: "AccessDenied"}})
+	_, err := open(t, srv, nil).Stat(t.Context(), "k")
+	wantKind(t, err, blob.ErrPermission)
+	if n := len(srv.Log()); n != 1 {
+		t.Errorf("%d requests", n)
+	}
+}
+
 // A wrong local clock is corrected by the service's after one refusal; a service that refuses all the same is not asked for ever.
 func TestWrongClockIsCorrectedOnce(t *testing.T) {
 	for _, off := range []time.Duration{-time.Hour, time.Hour} {

@@ -3,6 +3,7 @@ package azblob
 import (
 	"encoding/base64"
 	"fmt"
+	"net"
 	"net/url"
 	"slices"
 	"strings"
@@ -57,10 +58,23 @@ func (o *Options) account() error {
 			return invalid("AccountKey without Account: a signature names the account")
 		}
 	}
-	if o.usesTokens() && strings.HasPrefix(o.Endpoint, "http://") {
+	switch {
+	case o.usesTokens() && strings.HasPrefix(o.Endpoint, "http://"):
 		return invalid("tokens are not sent over plain HTTP to %s: set AccountKey, SAS or Anonymous, or an https:// Endpoint", param.Redact(o.Endpoint))
+	case o.SAS != "" && o.inClear():
+		return invalid("a SAS is not sent over plain HTTP to %s: set AccountKey, or an https:// Endpoint", param.Redact(o.Endpoint))
 	}
 	return nil
+}
+
+// inClear reports whether what is sent can be read on the way. (The signature of an AccountKey can be, and is good for one request only.)
+func (o *Options) inClear() bool {
+	u, err := url.Parse(o.Endpoint)
+	if err != nil || u.Scheme == "https" {
+		return false
+	}
+	ip := net.ParseIP(u.Hostname())
+	return u.Hostname() != "localhost" && !ip.IsLoopback()
 }
 
 func (o *Options) oneCredential() error {
@@ -185,6 +199,11 @@ func (o *Options) secrets() []string {
 	if q, err := url.ParseQuery(o.SAS); err == nil && q.Get("sig") != "" {
 		sig := q.Get("sig")
 		out = append(out, sig, url.QueryEscape(sig), url.PathEscape(sig))
+		for pair := range strings.SplitSeq(o.SAS, "&") {
+			if given, ok := strings.CutPrefix(pair, "sig="); ok {
+				out = append(out, given) // escaped in another way, as with lower-case digits
+			}
+		}
 	}
 	return out
 }

@@ -68,8 +68,8 @@ func (d *doer) Do(req *http.Request) (*http.Response, error) {
 	}
 	// A challenge makes the SDK send the request once more inside of one call. Without one it only forgets the token.
 	resp.Header.Del("WWW-Authenticate")
-	resp.Request = shown(req)
-	if resp.StatusCode >= 400 && resp.Body != nil {
+	resp.Request = d.shown(req)
+	if resp.StatusCode >= 300 && resp.Body != nil {
 		resp.Body = d.told(resp.Body)
 	}
 	if !ok {
@@ -92,8 +92,9 @@ func (d *doer) told(body io.ReadCloser) io.ReadCloser {
 	return io.NopCloser(strings.NewReader(conceal(string(text), d.secrets)))
 }
 
-// shown returns what errors may keep of a request: neither the signature in the query of a SAS, nor the header with a signature or token.
-func shown(req *http.Request) *http.Request {
+// shown returns what errors may keep of a request: neither the signature of a SAS, in the query and in the address that a copy comes from,
+// nor the header with a signature or token.
+func (d *doer) shown(req *http.Request) *http.Request {
 	u := *req.URL
 	if q := u.Query(); q.Has("sig") {
 		q.Set("sig", "redacted")
@@ -101,6 +102,11 @@ func shown(req *http.Request) *http.Request {
 	}
 	h := req.Header.Clone()
 	h.Del("Authorization")
+	for _, values := range h { // some of the SDK's names are in lower case
+		for i := range values {
+			values[i] = conceal(values[i], d.secrets)
+		}
+	}
 	return &http.Request{Method: req.Method, URL: &u, Host: req.Host, Header: h, Proto: req.Proto, ProtoMajor: req.ProtoMajor, ProtoMinor: req.ProtoMinor}
 }
 

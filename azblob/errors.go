@@ -173,13 +173,16 @@ func message(reply *azcore.ResponseError) string {
 	return text
 }
 
-// scrub hides secrets in the text of an error, which a transport may have taken from a URL.
+// scrub hides secrets in the text of an error, which a transport may have taken from a URL. What wraps none of them stays in its chain.
 func scrub(err error, secrets []string) error {
 	if err == nil {
 		return nil
 	}
 	text := err.Error()
 	if clean := conceal(text, secrets); clean != text {
+		for err != nil && conceal(err.Error(), secrets) != err.Error() {
+			err = errors.Unwrap(err)
+		}
 		return said{err: err, text: clean}
 	}
 	return err

@@ -47,7 +47,7 @@ type Options struct {
 	Endpoint string
 
 	// At most one of the following kinds of credentials; none of them: azidentity.NewDefaultAzureCredential. Tokens (that one,
-	// Credential, ManagedIdentity) are never sent over plain HTTP.
+	// Credential, ManagedIdentity) are never sent over plain HTTP, a SAS only to a loopback address.
 
 	// AccountKey is one of the account's two keys, in base64.
 	AccountKey string

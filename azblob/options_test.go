@@ -60,6 +60,9 @@ func TestWrongOptionsAreRefusedByName(t *testing.T) {
 		{"box", "plain HTTP", func(o *azblob.Options) { o.AccountKey = "" }},
 		{"box", "plain HTTP", func(o *azblob.Options) { o.AccountKey, o.ManagedIdentity = "", true }},
 		{"box", "plain HTTP", func(o *azblob.Options) { o.AccountKey, o.Credential = "", &giver{} }},
+		{"box", "plain HTTP", func(o *azblob.Options) {
+			o.AccountKey, o.SAS, o.Endpoint = "", "sig=hunter2", "HTTP://azure.example/acc"
+		}},
 		{"box", "ConnectionString", func(o *azblob.Options) { o.AccountKey, o.ConnectionString = "", "AccountName=acc;AccountKey="+key64 }},
 		{"box", "APIVersion", func(o *azblob.Options) { o.APIVersion = "latest" }},
 		{"box", "Conditions", func(o *azblob.Options) { o.Conditions = "maybe" }},
@@ -238,6 +241,10 @@ func TestCredentialsAreNeverShown(t *testing.T) {
 				t.Error("no error to look at")
 			}
 			fmt.Fprintf(&log, "%v %+v %q\n", err, err, err)
+			var address *url.Error
+			if errors.As(err, &address) {
+				fmt.Fprintf(&log, "%v %+v\n", address, *address)
+			}
 			var reply *azcore.ResponseError
 			if errors.As(err, &reply) {
 				fmt.Fprintf(&log, "%v %+v %v\n", reply, reply.RawResponse.Request, reply.RawResponse.Request.URL)

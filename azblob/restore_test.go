@@ -1,7 +1,10 @@
 package azblob_test
 
 import (
+	"errors"
 	"fmt"
+	"net/url"
+	"strings"
 	"testing"
 	"time"
 
@@ -124,5 +127,32 @@ func TestRestoreListsOneKey(t *testing.T) {
 	}
 	if n := srv.Log().Count("ListBlobs"); n != 1 {
 		t.Errorf("%d listings", n)
+	}
+}
+
+// The source of a copy is an address with the signature in it, and an error of the copy keeps it out of the request that it shows.
+func TestRestoreShowsNoSignature(t *testing.T) {
+	srv := fake(t, fakeaz.Options{Knobs: fakeaz.Knobs{Versioning: true}})
+	token := signature(t, srv, time.Now().Add(time.Hour))
+	st := open(t, srv, func(o *azblob.Options) { o.AccountKey, o.SAS, o.Restore = "", token, azblob.KeepsVersions })
+	set(t, st, "k", nil, nil)
+	if err := st.Delete(t.Context(), "k", nil); err != nil {
+		t.Fatal(err)
+	}
+	srv.Inject(fakehttp.Fault{Op: "CopyBlob", Times: -1, Reply: &fakehttp.Reply{Status: 403, Code: "AuthorizationFailure"}})
+	_, err := st.Restore(t.Context(), "k")
+	var reply *azcore.ResponseError
+	if !errors.As(err, &reply) {
+		t.Fatal(err)
+	}
+	q, err := url.ParseQuery(token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := fmt.Sprintf("%v %+v", reply, reply.RawResponse.Request)
+	for _, sig := range []string{q.Get("sig"), url.QueryEscape(q.Get("sig"))} {
+		if strings.Contains(shown, sig) {
+			t.Errorf("the signature %s is shown: %s", sig, shown)
+		}
 	}
 }

@@ -57,6 +57,25 @@ func TestTheSourceIsBlamedForItsOwnFailuresOnly(t *testing.T) {
 	}
 }
 
+// late fails with its last bytes: all that a service needs may be on its way by then.
+type late struct{ err error }
+
+func (l late) Read(p []byte) (int, error) { return copy(p, "12345"), l.err }
+
+// A source that fails when all of it has been handed over is to blame, and proves nothing of what was done.
+func TestASourceThatFailsAtItsEndLeavesTheOutcomeOpen(t *testing.T) {
+	for size, outcome := range map[int64]blob.Outcome{5: blob.Unknown, 6: blob.NotApplied} {
+		s := &Sent{Body: NewBody(late{io.ErrClosedPipe}, size)}
+		if _, err := s.Body.Read(make([]byte, 5)); err == nil {
+			t.Fatal("no error")
+		}
+		var e blob.Error
+		if !s.SourceFailed(&e) || !errors.Is(e.Err, io.ErrClosedPipe) || e.Outcome != outcome {
+			t.Errorf("5 of %d bytes: %v, outcome %v, want %v", size, e.Err, e.Outcome, outcome)
+		}
+	}
+}
+
 type chunky struct{ io.Reader }
 
 func (chunky) WriteChunk(w io.Writer, _ int64) (int64, error) {

@@ -68,7 +68,7 @@ func (s *Sent) Lost(ctx context.Context, e *blob.Error, unsent error) *blob.Erro
 }
 
 // SourceFailed reports whether the source of the body has failed in an attempt that has ended, and makes e the error of that. Nobody gets
-// more of the body.
+// more of the body. A source can fail with its last bytes: they may have been sent all the same, and nobody knows what became of them.
 func (s *Sent) SourceFailed(e *blob.Error) bool {
 	if s.Body == nil {
 		return false
@@ -78,7 +78,10 @@ func (s *Sent) SourceFailed(e *blob.Error) bool {
 	if src == nil {
 		return false
 	}
-	e.Kind, e.Outcome, e.Err = nil, blob.NotApplied, src
+	e.Kind, e.Outcome, e.Err = nil, blob.Unknown, src
+	if !s.Body.Complete() {
+		e.Outcome = blob.NotApplied
+	}
 	if errors.Is(src, blob.ErrSourceLength) {
 		e.Kind = blob.ErrSourceLength
 	}

@@ -33,6 +33,15 @@
 //
 // On an endpoint that is neither Azure's nor vouched for (Options.Conditions), conditions are blob.ErrUnsupported, and the first Set is
 // followed by a Stat: a server that stores more than was sent makes it blob.ErrCorrupt, one that loses metadata is named in the log.
+//
+// # What is not there yet
+//
+// Set of a blob.Stream and SetOptions.SHA256 are blob.ErrUnsupported.
+//
+// # Environment
+//
+// The environment is read for credentials, by the Azure SDK, if Options has none, and for the proxy of the Store's own transport, as net/http
+// does it (HTTPS_PROXY and its like).
 package azblob
 
 import (

@@ -88,6 +88,9 @@ func (r *requests) fault(ctx context.Context, err error, st *sent) error {
 		v = wire.Refused(blob.ErrNotFound)
 	case e.Status == http.StatusNotFound && g.Message == noBucket:
 		v = wire.Refused(blob.ErrNoContainer)
+	case e.Status == http.StatusNotFound && e.Code == "" && strings.HasPrefix(g.Header.Get("Content-Type"), "text/html"):
+		// The service answers with JSON or XML. A page is a proxy's, or of a wrong endpoint: no proof that the key is absent.
+		v = wire.Refused(blob.ErrUnavailable)
 	case e.Status == http.StatusUnauthorized && r.tokens != nil && r.tokens.wrong(st.token):
 		v, e.Err = wire.Refused(blob.ErrUnavailable), fmt.Errorf("the token has been refused and is renewed: %w", err)
 	}

@@ -108,6 +108,25 @@ func TestPagesOfProxiesAreUnavailable(t *testing.T) {
 	}
 }
 
+// A page is no proof that an object is absent, nor that it has been deleted, even if it has the status of one: it is of a proxy, or of
+// another server.
+func TestAPageWithStatus404IsNoAbsence(t *testing.T) {
+	srv := fake(t, fakegcs.Options{})
+	st := open(t, srv, small)
+	srv.PutObject("b", "k", content(10), nil)
+	srv.Inject(fakehttp.Fault{Times: -1, Reply: &fakehttp.Reply{Status: 404, Body: fakehttp.HTMLPage, Header: map[string]string{"Content-Type": "text/html; charset=utf-8"}}})
+	for name, do := range operations {
+		err := do(t.Context(), st)
+		var d *blob.DeleteError
+		if errors.As(err, &d) {
+			err = d.Failed[0].Err
+		}
+		if e := mustKind(t, err, blob.ErrUnavailable); e.Outcome != blob.NotApplied {
+			t.Errorf("%s: %v, outcome %v", name, e, e.Outcome)
+		}
+	}
+}
+
 // A checksum that the service does not find is corruption, and nothing is stored.
 func TestAWrongChecksumIsCorruption(t *testing.T) {
 	srv := fake(t, fakegcs.Options{})

@@ -33,7 +33,8 @@
 //
 // # Environment
 //
-// Only credentials are looked for in the environment, as Google's libraries do it, and only for Google's own endpoints.
+// Only credentials are looked for in the environment, as Google's libraries do it, and only for Google's own endpoints, and the proxy of
+// the Store's own transport, as net/http does it (HTTPS_PROXY and its like).
 // STORAGE_EMULATOR_HOST, which redirects programs that use Google's client, has no effect: a Store goes where its
 // Options say.
 package gcsblob

@@ -76,6 +76,42 @@ func TestRefusalsHaveAKindAndAnOutcome(t *testing.T) {
 	}
 }
 
+// A conflict in flight is tried again and is not taken for the settled refusal of a condition, in one request and in a session
+// (apache/arrow-rs-object-store #852).
+func TestAConflictInFlightIsNoRefusedCondition(t *testing.T) {
+	conflict, throttled, unmet := fakehttp.Reply{Status: 409, Code: "conflict"}, fakehttp.Reply{Status: 429}, fakehttp.Reply{Status: 412, Code: "conditionNotMet"}
+	for _, size := range []int{10, 5 << 10} { // a session of one chunk, which is its commit
+		for _, op := range []string{"objects.insert", "uploads.start", "uploads.put"} {
+			if (size == 10) != (op == "objects.insert") {
+				continue
+			}
+			for _, c := range []struct {
+				cond    blob.Condition
+				replies []fakehttp.Reply
+				kind    error
+			}{
+				{blob.IfAbsent(), []fakehttp.Reply{conflict, conflict, {}}, nil},
+				{blob.IfAbsent(), []fakehttp.Reply{throttled, {}}, nil},
+				{blob.IfAbsent(), []fakehttp.Reply{conflict, unmet}, blob.ErrExists},
+				{blob.IfAbsent(), []fakehttp.Reply{conflict, conflict, conflict, conflict, conflict, conflict}, blob.ErrConflict},
+				{blob.IfVersion("7"), []fakehttp.Reply{conflict, unmet}, blob.ErrPrecondition},
+				{blob.IfVersion("7"), []fakehttp.Reply{throttled, {}}, blob.ErrPrecondition},
+			} {
+				srv := fake(t, fakegcs.Options{})
+				st := open(t, srv, small, func(o *gcsblob.Options) { o.Retry.Attempts = 3 })
+				srv.Inject(fakehttp.Fault{Op: op, Replies: c.replies})
+				err := setN(t.Context(), st, size, c.cond)
+				if blob.KindOf(err) != c.kind || err != nil && blob.OutcomeOf(err) != blob.NotApplied {
+					t.Errorf("%s, %v: %v, outcome %v, want %v\n%s", op, c.cond, err, blob.OutcomeOf(err), c.kind, srv.Log())
+				}
+				if _, ok := srv.Object("b", "new"); ok != (c.kind == nil) {
+					t.Errorf("%s, %v, %v: stored: %t", op, c.cond, err, ok)
+				}
+			}
+		}
+	}
+}
+
 // A page of a proxy is no reply of the service, and its text stays short.
 func TestPagesOfProxiesAreUnavailable(t *testing.T) {
 	srv := fake(t, fakegcs.Options{})

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"fmt"
+	"math"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -31,7 +32,7 @@ func (r *requests) Read(ctx context.Context, req transfer.ReadRequest) (*transfe
 	case req.Suffix > 0:
 		h.Set("Range", fmt.Sprintf("bytes=-%d", req.Suffix))
 	case req.N > 0:
-		h.Set("Range", fmt.Sprintf("bytes=%d-%d", req.Off, req.Off+req.N-1))
+		h.Set("Range", fmt.Sprintf("bytes=%d-%d", req.Off, req.Off+min(req.N-1, math.MaxInt64-req.Off)))
 	}
 	if req.Version != "" {
 		h.Set("X-Goog-If-Generation-Match", req.Version)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"hash/crc32"
+	"math"
 	"strings"
 	"testing"
 
@@ -121,6 +122,23 @@ func TestAPinnedReadFindsTheCurrentVersionOnly(t *testing.T) {
 		wantKind(t, err, blob.ErrPrecondition)
 		if _, err := st.Set(t.Context(), "k", blob.Bytes(nil), &blob.SetOptions{If: blob.IfVersion(v)}); blob.KindOf(err) != blob.ErrPrecondition {
 			t.Errorf("Set if version %q: %v", v, err)
+		}
+	}
+}
+
+// A range that ends past all numbers is asked for up to the last of them: the service passes over one that it cannot read, and sends all
+// of the object.
+func TestARangeEndsAtANumber(t *testing.T) {
+	srv := fake(t, fakegcs.Options{})
+	st := open(t, srv)
+	srv.PutObject("b", "k", content(10), nil)
+	for _, r := range []blob.Range{blob.Span(math.MaxInt64-5, 100), blob.Span(math.MaxInt64, 1)} {
+		_, err := st.Get(t.Context(), "k", &blob.GetOptions{Range: r})
+		wantKind(t, err, blob.ErrInvalidRange)
+	}
+	for _, e := range srv.Log() {
+		if e.Op == "xml.get" && e.Status != 416 {
+			t.Errorf("%v: Range %s", e, e.Header.Get("Range"))
 		}
 	}
 }

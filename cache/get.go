@@ -138,7 +138,7 @@ func (c *Cache) read(ctx context.Context, op, key string, rs []blob.Range, o blo
 	for range attempts {
 		r := reading{c: c, key: key, rs: rs, o: o}
 		h := c.known(key)
-		if h != nil && (!h.complete || !c.fresh(h)) {
+		if err = nil; h != nil && (!h.complete || !c.fresh(h)) {
 			h, err = r.confirm(ctx, h)
 		}
 		if err == nil {

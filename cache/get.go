@@ -201,6 +201,10 @@ func (r *reading) result(ctx context.Context, f *flight) (blob.Object, error) {
 	switch blob.KindOf(err) {
 	case blob.ErrInvalidRange, blob.ErrTooLarge: // of the request that was made of the caller's, and perhaps not of the caller's
 		err = errStraight
+	case blob.ErrCorrupt, blob.ErrTruncated:
+		if r.o.Want != (blob.Want{}) { // which may be met by the caller's range and not by the blocks around it
+			err = errStraight
+		}
 	case blob.ErrNotFound, blob.ErrPrecondition:
 		if !r.began { // without a head there is nothing to forget
 			r.c.invalidate(r.key)

@@ -12,9 +12,12 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// over returns a cache in front of inner.
+// over returns a cache in front of inner, with a directory of its own if it has a disk.
 func over(t *testing.T, inner blob.Blob, o Options) *Cache {
 	t.Helper()
+	if o.Disk > 0 && o.Dir == "" {
+		o.Dir = t.TempDir()
+	}
 	c, err := New(t.Context(), inner, &o)
 	if err != nil {
 		t.Fatal(err)
@@ -34,6 +37,8 @@ func TestConformance(t *testing.T) {
 		"few-fills":        {FillBytes: 8 << 10, Block: 4 << 10},
 		"off":              {Off: true},
 		"no-tier":          {Memory: -1},
+		"disk":             {Memory: -1, Disk: 8 << 20, Block: 4 << 10},
+		"memory-and-disk":  {Memory: 64 << 10, Disk: 8 << 20, Block: 4 << 10},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

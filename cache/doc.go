@@ -45,8 +45,15 @@
 // caller that gives up fails alone, and the last one to leave cancels the request. The bytes of all requests in flight are bounded by Options.FillBytes;
 // beyond, reads go straight to the store.
 //
+// # The disk tier
+//
+// Options.Dir is the directory of a disk tier, which belongs to one Cache at a time and survives a restart; docs/disk-cache.md has its format. A range is read
+// from disk as it is, into the caller's buffer. What fills a whole block, or is a whole object, goes to memory; smaller ranges are read from
+// disk (or the operating system's memory) again each time.
+//
 // # Not built yet
 //
-// There is no disk tier yet: a Dir fails. Bytes of fills are a limit of each Cache, and not part of a budget that is shared with others. When Want has no size, the
-// bytes of a whole object that is fetched for the first time are counted once they have come.
+// Bytes of fills are a limit of each Cache, and not part of a budget that is shared with others. When Want has no size, the bytes of a whole
+// object that is fetched for the first time are counted once they have come. A hit in memory costs about four times a bare look-up in
+// the underlying map, and one for GetRanges, which does not have the short way of Get, more than that.
 package cache

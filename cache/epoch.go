@@ -92,15 +92,13 @@ func (e *epochs) watch(key string) watch {
 }
 
 // end ends the watch, and before that calls put if nothing was written since it began.
-func (w watch) end(put func()) bool {
+func (w watch) end(put func()) {
 	w.s.mu.Lock()
 	defer w.s.mu.Unlock()
-	ok := w.s.writers == 0 && w.s.epoch == w.epoch
-	if ok && put != nil {
+	if w.s.writers == 0 && w.s.epoch == w.epoch {
 		put()
 	}
 	w.s.leaveLocked()
-	return ok
 }
 
 // begin begins a write of key; empty is called under the lock.

@@ -12,9 +12,27 @@ import (
 
 // Get implements blob.Blob.
 func (c *Cache) Get(ctx context.Context, key string, opts *blob.GetOptions) (blob.Object, error) {
-	if obj, ok := c.quick(ctx, key, opts); ok {
-		return obj, nil
+	if c.closed.Load() || ctx.Err() != nil || c.opts.Revalidate < 0 || opts != nil && opts.SkipCache {
+		return c.get(ctx, key, opts)
 	}
+	// A hit in memory is not counted in as a call: it needs nothing that Close ends.
+	h := c.memory.head(key)
+	if h == nil || !h.complete || c.opts.Revalidate > 0 && !c.fresh(h) {
+		return c.get(ctx, key, opts)
+	}
+	if opts == nil && h.whole && h.info.Size <= c.opts.MaxGet {
+		c.count.hit(len(h.data))
+		return blob.Object{Info: h.info, Data: h.data}, nil
+	}
+	if off, data, ok := c.part(h, opts); ok {
+		c.count.hit(len(data))
+		return blob.Object{Info: h.info, Offset: off, Data: data}, nil
+	}
+	return c.get(ctx, key, opts)
+}
+
+// get is Get for all but hits in memory.
+func (c *Cache) get(ctx context.Context, key string, opts *blob.GetOptions) (blob.Object, error) {
 	if err := c.calls.Enter(ctx, blob.OpGet, key); err != nil {
 		return blob.Object{}, c.named(err)
 	}
@@ -57,38 +75,23 @@ func (c *Cache) GetRanges(ctx context.Context, key string, rs []blob.Range, opts
 	return c.inner.GetRanges(ctx, key, rs, opts)
 }
 
-// quick answers a Get from memory, without counting the call in: a hit needs nothing that Close ends.
-func (c *Cache) quick(ctx context.Context, key string, opts *blob.GetOptions) (obj blob.Object, ok bool) {
-	if c.closed.Load() || ctx.Err() != nil || c.opts.Revalidate < 0 {
-		return obj, false
-	}
-	if opts != nil && opts.SkipCache {
-		return obj, false
-	}
-	h := c.memory.head(key)
-	if h == nil || !h.complete || c.opts.Revalidate > 0 && !c.fresh(h) {
-		return obj, false
-	}
-	if opts == nil && h.whole && h.info.Size <= c.opts.MaxGet {
-		c.count.hit(len(h.data))
-		return blob.Object{Info: h.info, Data: h.data}, true
-	}
+// part answers a Get from memory if the bytes lie there in one piece. What is not allowed it leaves to others.
+func (c *Cache) part(h *item, opts *blob.GetOptions) (off int64, data []byte, ok bool) {
 	if opts == nil {
 		opts = new(blob.GetOptions)
 	}
 	if opts.If.Absent() || opts.If.Check() != nil || opts.Want.Check() != nil {
-		return obj, false
+		return 0, nil, false
 	}
 	off, n, err := opts.Range.Resolve(h.info.Size)
 	if err != nil || !c.allowed(h, opts, n) {
-		return obj, false
+		return 0, nil, false
 	}
-	data, ok := c.remembered(h, off, n)
+	data, ok = c.remembered(h, off, n)
 	if !ok || opts.Want.Verify(h.info.Size, off, data) != nil {
-		return obj, false
+		return 0, nil, false
 	}
-	c.count.hit(len(data))
-	return blob.Object{Info: h.info, Offset: off, Data: into(opts.Dst, data)}, true
+	return off, into(opts.Dst, data), true
 }
 
 // allowed reports whether n bytes of the object of h are what a store would answer with.

@@ -1,0 +1,83 @@
+package cache
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"github.com/wholeblob/wholeblob/blob"
+)
+
+// diskOnly are options for a disk tier in dir and no memory.
+func diskOnly(dir string) Options { return Options{Memory: -1, Dir: dir, Disk: 8 << 20, Block: block} }
+
+func TestDiskServesAfterARestartWithoutTheStore(t *testing.T) {
+	h, dir := newHooked(), t.TempDir()
+	content := pattern(10*block + 100)
+	set(t, h.inner, key, content)
+	set(t, h.inner, "small", "v1")
+	c := over(t, h, diskOnly(dir))
+	wantRange(t, c, blob.Span(2*block+5, block), content)
+	wantGet(t, c, "small", "v1")
+	if err := c.flying.Shut(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.disk.close(t.Context()); err != nil { // and not the inner store, which goes on
+		t.Fatal(err)
+	}
+	calls := h.count(blob.OpGet)
+	for _, o := range []Options{diskOnly(dir), {Dir: dir, Disk: 8 << 20, Block: block}} {
+		c = over(t, h, o)
+		wantRange(t, c, blob.Span(2*block+5, block), content)
+		wantRange(t, c, blob.Span(2*block+700, 10), content)
+		wantGet(t, c, "small", "v1")
+		wantCalls(t, h, blob.OpGet, calls)
+		if s := c.Stats(); s.DiskHits == 0 || s.Misses != 0 {
+			t.Errorf("%+v", s)
+		}
+		if err := c.disk.close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// What the disk says of a key may be from before a write that begins and ends while it is asked: the write empties it first.
+func TestWritesReachTheDisk(t *testing.T) {
+	for name, w := range writes {
+		t.Run(name, func(t *testing.T) {
+			h, dir := newHooked(), t.TempDir()
+			set(t, h.inner, key, "v1")
+			c := over(t, h, diskOnly(dir))
+			wantGet(t, c, key, "v1")
+			if err := w.do(t.Context(), c); err != nil {
+				t.Fatal(err)
+			}
+			wantGet(t, c, key, w.then)
+			wantGet(t, c, key, w.then)
+			mustClose(t, c)
+		})
+	}
+}
+
+func TestWriteThroughReachesTheDisk(t *testing.T) {
+	h := newHooked()
+	c := over(t, h, diskOnly(t.TempDir()))
+	defer mustClose(t, c)
+	set(t, c, key, "v1")
+	wantGet(t, c, key, "v1")
+	wantCalls(t, h, blob.OpGet, 0)
+}
+
+// A read that learned of v1 from disk before the write must not put it back into memory after the write.
+func TestHeadFromDiskDoesNotSurviveAWrite(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHooked()
+		c := over(t, h, Options{})
+		defer mustClose(t, c)
+		info := set(t, h.inner, key, "v1")
+		w := c.epochs.watch(key)
+		set(t, c, key, "v2")
+		w.end(func() { c.memory.put(key, newHead(info, c.seq.Add(1), c.checkedAt(newHead(info, 0, info.ModTime)))) })
+		wantGet(t, c, key, "v2")
+		stateless(t, c)
+	})
+}

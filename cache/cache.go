@@ -96,20 +96,28 @@ func (c *Cache) List(ctx context.Context, prefix string, opts *blob.ListOptions)
 // Close implements blob.Blob. It ends in this order: new calls are refused, those in flight end, fetches that nobody waits for any more end,
 // the disk tier is written out, the inner store is closed.
 func (c *Cache) Close(ctx context.Context) error {
-	c.closed.Store(true)
-	if err := c.calls.Shut(ctx); err != nil {
+	if err := c.shut(ctx); err != nil {
 		return &blob.OwedError{Err: err}
 	}
+	return c.inner.Close(ctx)
+}
+
+// shut is Close but for the inner store.
+func (c *Cache) shut(ctx context.Context) error {
+	c.closed.Store(true)
+	if err := c.calls.Shut(ctx); err != nil {
+		return err
+	}
 	if err := c.flying.Shut(ctx); err != nil {
-		return &blob.OwedError{Err: err}
+		return err
 	}
 	if c.disk != nil {
 		if err := c.disk.close(ctx); err != nil && ctx.Err() != nil {
-			return &blob.OwedError{Err: err} // otherwise it is the cache's own trouble: entries are lost and no object
+			return err // otherwise it is the cache's own trouble: entries are lost and no object
 		}
 	}
 	c.memory.clear()
-	return c.inner.Close(ctx)
+	return nil
 }
 
 // fresh reports whether h needs no question to the store.

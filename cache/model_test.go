@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -77,6 +79,8 @@ func outcome(objs []blob.Object, err error) string {
 // TestReadsAreThoseOfTheStore compares every read through a cache with the same read of its store, while writes go through the cache and some
 // of the cache's requests fail. A read may fail with an injected error; otherwise it must be the same to the last byte.
 func TestReadsAreThoseOfTheStore(t *testing.T) {
+	dir := t.TempDir()
+	var runs atomic.Int64
 	rapid.Check(t, func(t *rapid.T) {
 		inner := memblob.New(&memblob.Options{Restore: true, MaxGet: 15 * block})
 		o := drawOptions(t)
@@ -84,6 +88,9 @@ func TestReadsAreThoseOfTheStore(t *testing.T) {
 		faults := blobtest.NewFaults(inner,
 			blobtest.Fault{Do: blobtest.FailAfter, Chance: 0.05}, blobtest.Fault{Do: blobtest.FailBefore, Chance: 0.05},
 		).Seed(rapid.Uint64().Draw(t, "seed"))
+		if rapid.IntRange(0, 2).Draw(t, "disk") == 0 {
+			o.Disk, o.Dir = 4<<20, filepath.Join(dir, fmt.Sprint(runs.Add(1)))
+		}
 		c, err := New(t.Context(), faults, &o)
 		if err != nil {
 			t.Fatal(err)
@@ -147,6 +154,14 @@ func TestReadsAreThoseOfTheStore(t *testing.T) {
 			"deleteall": func(t *rapid.T) { _ = c.DeleteAll(t.Context(), []string{"a", keys.Draw(t, "key")}) },
 			"restore":   func(t *rapid.T) { _, _ = c.Restore(t.Context(), keys.Draw(t, "key")) },
 			"evict":     func(*rapid.T) { c.memory.clear() },
+			"restart": func(t *rapid.T) {
+				if err := c.shut(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				if c, err = New(t.Context(), faults, &o); err != nil {
+					t.Fatal(err)
+				}
+			},
 		})
 		if err := c.Close(t.Context()); err != nil && !errors.Is(err, blob.ErrUnavailable) {
 			t.Fatal(err)

@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"runtime"
 	"testing"
 	"testing/synctest"
 
@@ -18,10 +19,7 @@ func TestDiskServesAfterARestartWithoutTheStore(t *testing.T) {
 	c := over(t, h, diskOnly(dir))
 	wantRange(t, c, blob.Span(2*block+5, block), content)
 	wantGet(t, c, "small", "v1")
-	if err := c.flying.Shut(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.disk.close(t.Context()); err != nil { // and not the inner store, which goes on
+	if err := c.shut(t.Context()); err != nil { // the inner store goes on
 		t.Fatal(err)
 	}
 	calls := h.count(blob.OpGet)
@@ -34,7 +32,7 @@ func TestDiskServesAfterARestartWithoutTheStore(t *testing.T) {
 		if s := c.Stats(); s.DiskHits == 0 || s.Misses != 0 {
 			t.Errorf("%+v", s)
 		}
-		if err := c.disk.close(t.Context()); err != nil {
+		if err := c.shut(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -63,6 +61,9 @@ func TestWriteThroughReachesTheDisk(t *testing.T) {
 	c := over(t, h, diskOnly(t.TempDir()))
 	defer mustClose(t, c)
 	set(t, c, key, "v1")
+	for c.disk.stats().Fills == 0 && t.Context().Err() == nil { // it is written in the background
+		runtime.Gosched()
+	}
 	wantGet(t, c, key, "v1")
 	wantCalls(t, h, blob.OpGet, 0)
 }

@@ -80,7 +80,7 @@ type disk struct {
 		sync.Mutex
 		root   *os.Root // the directory; nil after it was found deleted
 		lock   *os.File
-		had    bool // a generation has been used that must not be used again
+		had    bool // the generation on record must not be used again
 		closed bool
 
 		littered bool // there may be other generations in the directory, or temporary files of others
@@ -92,7 +92,8 @@ type disk struct {
 	queue     diskQueue
 	condemned struct {
 		sync.Mutex
-		runs []condemnedRun
+		runs   []condemnedRun
+		serial sync.Mutex // held while their files are removed
 	}
 	health diskHealth
 	n      diskCounters

@@ -16,7 +16,7 @@ type condemnedRun struct {
 func (d *disk) drop(key string) {
 	d.drops.RLock()
 	defer d.drops.RUnlock()
-	g := d.gen.Load()
+	g := d.forgetting()
 	if g == nil {
 		return
 	}
@@ -27,6 +27,20 @@ func (d *disk) drop(key string) {
 		return
 	}
 	d.removeRuns(g, sh, sh.take(hash))
+}
+
+// forgetting returns the generation; if there is none, the one on record may hold what is dropped now, and must not be used again.
+func (d *disk) forgetting() *diskGen {
+	if g := d.gen.Load(); g != nil {
+		return g
+	}
+	d.attach.Lock()
+	defer d.attach.Unlock()
+	g := d.gen.Load()
+	if g == nil {
+		d.attach.had = true
+	}
+	return g
 }
 
 // take cancels what is queued for the key, waits for what is being published, and returns all its runs, dead.
@@ -72,6 +86,8 @@ func (d *disk) removeRuns(g *diskGen, sh *diskShard, runs []*diskRun) bool {
 }
 
 func (d *disk) removeCondemned() {
+	d.condemned.serial.Lock()
+	defer d.condemned.serial.Unlock()
 	d.condemned.Lock()
 	runs := d.condemned.runs
 	d.condemned.runs = nil

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"sync"
 	"testing"
 )
 
@@ -147,7 +146,7 @@ func TestDiskServesHitsWhileItIndexes(t *testing.T) {
 		}
 		return nil
 	}})
-	defer sync.OnceFunc(func() { close(goOn) })()
+	defer close(goOn)
 	diskHit(t, d, info, 0, data)
 	if got, ok := d.lookup("k"); !ok || got.Version != "v" {
 		t.Errorf("lookup: %v %+v", ok, got)

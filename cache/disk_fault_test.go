@@ -93,7 +93,7 @@ func TestDiskSurvivesAFaultOfEachOperation(t *testing.T) {
 					if calls.Load() <= i {
 						return
 					}
-					i += i / 6 // later ones are more of the same
+					i += i / 3 // later ones are more of the same
 					if i > 2 { // each of the 256 shards is opened; in which of them it fails makes no difference
 						switch op {
 						case "mkdir", "opendir", "readdir":

@@ -109,7 +109,7 @@ func diskMiss(t testing.TB, d *disk, info blob.Info, off int64, n int) {
 // entryFiles returns the paths of the entries in dir.
 func entryFiles(t testing.TB, dir string) (paths []string) {
 	t.Helper()
-	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
 		if _, ok := parseDiskName(filepath.Base(path)); ok {
 			paths = append(paths, path)
 		}

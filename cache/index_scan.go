@@ -235,7 +235,7 @@ func (d *disk) sweepGeneration(root *os.Root, name string) {
 		}
 		dir, err := d.fs.openDir(gen, shard)
 		if err != nil {
-			return nil //nolint:nilerr // what cannot be opened stays for the next start
+			return nil // it stays for the next start
 		}
 		defer func() { _ = dir.Close() }()
 		_ = d.fs.names(dir, func(entry string) error {

@@ -170,7 +170,7 @@ func get(t *testing.T, b blob.Blob, key string) string {
 	return string(o.Data)
 }
 
-func wantGet(t *testing.T, b blob.Blob, key, want string) { //nolint:unparam // a read names what it reads
+func wantGet(t *testing.T, b blob.Blob, key, want string) {
 	t.Helper()
 	if got := get(t, b, key); got != want {
 		t.Errorf("Get is %.20q, want %.20q", got, want)

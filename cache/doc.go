@@ -1,0 +1,59 @@
+// Package cache keeps what is read of a Blob in memory and on a local disk, as a Blob in front of it.
+//
+// # What it promises
+//
+// A Cache answers exactly as its inner store would, sooner. It answers with bytes or not at all: whatever the store would refuse (a missing key, a
+// condition, a range, a size or checksum that the caller knows better) is answered by the store itself. A fault of the
+// cache is a miss and never an error of a read.
+//
+// Only complete answers are kept, looked at once more: the right key, offset and length, a version, and a checksum where one is known. Absence is never
+// kept, nor is any other error.
+//
+// # Coherence
+//
+// Writes of this Cache: once a Set, Delete, DeleteAll or Restore has returned, whether it succeeded, was refused or failed with an
+// unknown outcome, no read that begins afterwards is answered from what was cached, or asked for, before. A fetch under way while
+// a write begins or ends is given to those who waited for it already, and kept by nobody. Reads beside a write of the same key go straight to the store.
+//
+// A write of unknown outcome may yet be applied, after a read has cached the state before it. Only revalidation finds
+// that out.
+//
+// Writes of others: by default keys are taken to be written once, and what is cached is served until it is evicted. Programs that overwrite
+// keys which others cache choose Options.Revalidate: Always asks the store before each read (one Stat, and no payload while it is unchanged), a duration
+// asks when the answer is older than that, to which the time of one request is to be added. A Set, a Delete or a read
+// that is refused because the version is another drops the entry in any case.
+//
+// # What is kept
+//
+// Whole objects up to Options.MaxFill that were read whole or, unless NoWriteThrough is set, written by Set from Bytes; and aligned
+// blocks of Options.Block bytes of what is read by range. A read by range of cold data is widened to the blocks it touches, neighbours in one request of at
+// most 8 MiB. From and Last have no place before the size is known: the first of them goes to the store as it is, leaves what blocks it
+// happens to cover, and the next is widened. GetRanges of an object of which nothing is known begins with one request, and
+// goes on with the rest, at once and pinned to that version.
+//
+// The memory tier is W-TinyLFU by bytes, which scans do not wash out. It keeps nothing above an eighth of its capacity.
+//
+// A store need not say with a Set all that a Get says. What it did not say (on S3 the ModTime) is asked for by the first
+// read, with a Stat; the bytes need not be sent back.
+//
+// # Sharing
+//
+// Data is shared with the cache and other callers, and read-only, unless it lies in the caller's Dst. A small result may be a part
+// of a block, or of a whole object read before, which stays in memory as long as the result does.
+//
+// However many callers miss the same thing, one request is sent. It does not depend on the context of any of them: a
+// caller that gives up fails alone, and the last one to leave cancels the request. The bytes of all requests in flight are bounded by Options.FillBytes;
+// beyond, reads go straight to the store.
+//
+// # The disk tier
+//
+// Options.Dir is the directory of a disk tier, which belongs to one Cache at a time and survives a restart; docs/disk-cache.md has its format. A range is read
+// from disk as it is, into the caller's buffer. What fills a whole block, or is a whole object, goes to memory; smaller ranges are read from
+// disk (or the operating system's memory) again each time.
+//
+// # Not built yet
+//
+// Bytes of fills are a limit of each Cache, and not part of a budget that is shared with others. When Want has no size, the bytes of a whole
+// object that is fetched for the first time are counted once they have come. A hit in memory costs about four times a bare look-up in
+// the underlying map, and one for GetRanges, which does not have the short way of Get, more than that.
+package cache

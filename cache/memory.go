@@ -1,0 +1,222 @@
+package cache
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/maypok86/otter/v2"
+
+	"github.com/wholeblob/wholeblob/blob"
+)
+
+// weightUnit is the number of bytes that one unit of otter's weight stands for. Its weights have 32 bits, which would end at 4 GiB.
+const weightUnit = 64
+
+// entryOverhead is what an entry costs beside its bytes: otter's node and its place in the table, the item, the head. It
+// is rounded up from the live heap of tiers full of empty entries.
+const entryOverhead = 384
+
+// slot is a key of the memory tier: an object by its name, or a block of an object by the item of its head.
+//
+// INVARIANT: exactly one of name and head is set. Blocks hang on the head itself and not on its key, so that a head that
+// is replaced or dropped takes its blocks with it: nobody can form their slots any more.
+type slot struct {
+	name  string
+	head  *item
+	block int64
+}
+
+// item is a value of the memory tier. It does not change once it is in the tier, but for the atomics of its head.
+type item struct {
+	data []byte
+	*head
+}
+
+// head is what is known of an object.
+type head struct {
+	info     blob.Info
+	whole    bool         // the item's data is the whole object
+	complete bool         // info is what a Get of the object returns: Set does not say everything
+	seq      uint64       // when the request began that told us: a head never yields to an older one
+	checked  atomic.Int64 // when it was last known to be current, in Unix nanoseconds; 0: nobody knows
+	blocks   atomic.Int64 // blocks that were added to it: 0 means that there are none to remove
+}
+
+// memory is the tier in memory: W-TinyLFU, by bytes.
+type memory struct {
+	cache   *otter.Cache[slot, *item]
+	largest int64 // bytes of data of the largest entry
+	block   int64
+	evicted atomic.Int64
+
+	// Heads that otter evicted, whose blocks are out of reach. Its handler may not call the cache, so the next
+	// one who adds something removes them.
+	orphans struct {
+		sync.Mutex
+		heads []*item
+		some  atomic.Bool
+	}
+}
+
+func newMemory(o Options) (*memory, error) {
+	m := &memory{largest: o.Memory / 8, block: o.Block}
+	if o.Memory < 8*weightUnit {
+		return m, nil // no tier: every lookup misses
+	}
+	var err error
+	m.cache, err = otter.New(&otter.Options[slot, *item]{
+		MaximumWeight:    uint64(o.Memory / weightUnit),
+		Weigher:          weigh,
+		OnAtomicDeletion: m.deleted,
+	})
+	return m, err
+}
+
+// weigh never returns 0: otter does not evict what weighs nothing.
+func weigh(s slot, it *item) uint32 {
+	n := int64(entryOverhead) + footprint(len(it.data)) + int64(len(s.name))
+	if it.head != nil {
+		n += int64(len(it.info.Version)+len(it.info.ContentType)) + 64
+		for k, v := range it.info.Metadata {
+			n += int64(len(k)+len(v)) + 64
+		}
+	}
+	return uint32(min((n+weightUnit-1)/weightUnit, 1<<32-1))
+}
+
+// footprint is what n bytes take in Go's heap: size classes waste at most an eighth, and above 32 KiB whole pages of 8 KiB are used.
+func footprint(n int) int64 {
+	const page = 8 << 10
+	if n > 32<<10 {
+		return (int64(n) + page - 1) / page * page
+	}
+	return int64(n) + int64(n)/16
+}
+
+// deleted is called under a lock of otter's.
+func (m *memory) deleted(e otter.DeletionEvent[slot, *item]) {
+	if !e.WasEvicted() {
+		return
+	}
+	m.evicted.Add(1)
+	if e.Value.head == nil || e.Value.blocks.Load() == 0 {
+		return
+	}
+	m.orphans.Lock()
+	defer m.orphans.Unlock()
+	m.orphans.heads = append(m.orphans.heads, e.Value)
+	m.orphans.some.Store(true)
+}
+
+// head returns the item of key's head, nil if there is none.
+func (m *memory) head(key string) *item {
+	if m.cache == nil {
+		return nil
+	}
+	it, _ := m.cache.GetIfPresent(slot{name: key})
+	return it
+}
+
+// peek is head without counting as a use.
+func (m *memory) peek(key string) *item {
+	if m.cache == nil {
+		return nil
+	}
+	e, ok := m.cache.GetEntryQuietly(slot{name: key})
+	if !ok {
+		return nil
+	}
+	return e.Value
+}
+
+// at returns block i of the object whose head is h, nil if it is not there.
+func (m *memory) at(h *item, i int64) []byte {
+	if m.cache == nil || h.blocks.Load() == 0 {
+		return nil
+	}
+	it, ok := m.cache.GetIfPresent(slot{head: h, block: i})
+	if !ok {
+		return nil
+	}
+	return it.data
+}
+
+// put makes h the head of key.
+func (m *memory) put(key string, h *item) {
+	if m.cache == nil {
+		return
+	}
+	if old, added := m.cache.Set(slot{name: key}, h); !added && old != h {
+		m.unblock(old)
+	}
+	m.adopt()
+}
+
+// add hangs block i, the bytes of data, on h.
+func (m *memory) add(h *item, i int64, data []byte) {
+	if m.cache == nil || int64(len(data)) > m.largest {
+		return
+	}
+	h.blocks.Add(1)
+	m.cache.Set(slot{head: h, block: i}, &item{data: data})
+	m.adopt()
+}
+
+// drop removes key's head and with it all blocks.
+func (m *memory) drop(key string) {
+	if m.cache == nil {
+		return
+	}
+	if old, ok := m.cache.Invalidate(slot{name: key}); ok {
+		m.unblock(old)
+	}
+}
+
+// unblock removes the blocks of a head that is out of reach, which otherwise take room until they are evicted.
+func (m *memory) unblock(h *item) {
+	if h.head == nil || h.blocks.Swap(0) == 0 {
+		return
+	}
+	for i := int64(0); i*m.block < h.info.Size; i++ {
+		m.cache.Invalidate(slot{head: h, block: i})
+	}
+}
+
+// adopt removes the blocks of heads that were evicted.
+func (m *memory) adopt() {
+	if !m.orphans.some.Load() {
+		return
+	}
+	m.orphans.Lock()
+	heads := m.orphans.heads
+	m.orphans.heads = nil
+	m.orphans.some.Store(false)
+	m.orphans.Unlock()
+	for _, h := range heads {
+		m.unblock(h)
+	}
+}
+
+// clear forgets everything. What was handed out stays valid: it belongs to the garbage collector.
+func (m *memory) clear() {
+	if m.cache != nil {
+		m.cache.InvalidateAll()
+	}
+}
+
+// bytes returns how much of the capacity is used.
+func (m *memory) bytes() int64 {
+	if m.cache == nil {
+		return 0
+	}
+	return int64(m.cache.WeightedSize()) * weightUnit
+}
+
+func newHead(info blob.Info, seq uint64, checked time.Time) *item {
+	h := &item{head: &head{info: info, complete: true, seq: seq}}
+	if !checked.IsZero() {
+		h.checked.Store(checked.UnixNano())
+	}
+	return h
+}

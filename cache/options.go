@@ -1,0 +1,106 @@
+package cache
+
+import (
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/wholeblob/wholeblob/blob"
+)
+
+// The defaults of Options.
+const (
+	DefaultMemory    = 256 << 20
+	DefaultBlock     = 256 << 10
+	DefaultFillBytes = 64 << 20
+)
+
+// Always is the Revalidate that asks the store before every read from the cache.
+const Always time.Duration = -1
+
+// minBlock is the granularity of Block: what the disk tier checks at a time.
+const minBlock = 4 << 10
+
+// Options are the options of New. nil is the zero value.
+type Options struct {
+	// Memory is the capacity of the memory tier in bytes, keys and bookkeeping included. 0: DefaultMemory. Negative: no memory tier.
+	Memory int64
+
+	// Dir is the directory of the disk tier, which belongs to this Cache alone. "": no disk tier.
+	Dir string
+	// Disk is the capacity of the disk tier in bytes. It must be positive if Dir is set, and 0 otherwise.
+	Disk int64
+
+	// Block is the unit in bytes in which ranged reads are fetched and kept, a multiple of 4 KiB. 0: DefaultBlock.
+	Block int64
+
+	// MaxFill is the largest object, or range, in bytes that a read or a Set leaves in the cache: what is larger goes straight
+	// through. 0: an eighth of the larger tier. The memory tier keeps no object above an eighth of its capacity, whatever MaxFill is.
+	MaxFill int64
+
+	// FillBytes bounds the bytes of all fills in flight. A read that finds them used up goes straight to the
+	// store, and fills nothing. 0: DefaultFillBytes.
+	FillBytes int64
+
+	// MaxGet is the MaxGet of the inner store: the most bytes that the cache returns for one call. 0: blob.DefaultMaxGet. If it is
+	// more than the inner store's, a hit may return what a miss refuses.
+	MaxGet int64
+
+	// Revalidate says when the store is asked whether a cached object is still the current one. 0: never, for keys that are
+	// written once, or by this Cache alone. Always: before every read, at the cost of a Stat. Otherwise: when it was last known to be
+	// current longer ago than that.
+	Revalidate time.Duration
+
+	// NoWriteThrough keeps what Set writes out of the cache until it is read.
+	NoWriteThrough bool
+
+	// Off makes every call reach the inner store. Nothing is kept and no directory is opened; calls are counted.
+	Off bool
+
+	// Logger gets one line when the disk tier is turned off or on again. nil: nothing is logged.
+	Logger *slog.Logger
+}
+
+// settle returns a copy of o with its defaults filled in.
+func settle(o *Options) (Options, error) {
+	var s Options
+	if o != nil {
+		s = *o
+	}
+	for _, f := range []struct {
+		name  string
+		value int64
+	}{{"Disk", s.Disk}, {"Block", s.Block}, {"MaxFill", s.MaxFill}, {"FillBytes", s.FillBytes}, {"MaxGet", s.MaxGet}} {
+		if f.value < 0 {
+			return s, fmt.Errorf("%w: %s is negative: %d", blob.ErrInvalidOption, f.name, f.value)
+		}
+	}
+	switch {
+	case s.Block%minBlock != 0:
+		return s, fmt.Errorf("%w: Block is %d, no multiple of %d", blob.ErrInvalidOption, s.Block, minBlock)
+	case s.Dir != "" && s.Disk == 0:
+		return s, fmt.Errorf("%w: Dir without Disk, its capacity", blob.ErrInvalidOption)
+	case s.Dir == "" && s.Disk != 0:
+		return s, fmt.Errorf("%w: Disk without Dir", blob.ErrInvalidOption)
+	case s.Revalidate < 0 && s.Revalidate != Always:
+		return s, fmt.Errorf("%w: Revalidate is negative: %v", blob.ErrInvalidOption, s.Revalidate)
+	}
+	if s.Memory == 0 {
+		s.Memory = DefaultMemory
+	}
+	s.Memory = max(s.Memory, 0)
+	setDefault(&s.Block, DefaultBlock)
+	setDefault(&s.FillBytes, DefaultFillBytes)
+	setDefault(&s.MaxGet, blob.DefaultMaxGet)
+	setDefault(&s.MaxFill, max(s.Memory, s.Disk)/8)
+	if s.Logger == nil {
+		s.Logger = slog.New(slog.DiscardHandler)
+	}
+	return s, nil
+}
+
+func setDefault(p *int64, d int64) {
+	if *p == 0 {
+		*p = d
+	}
+}

@@ -1,0 +1,315 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/wholeblob/wholeblob/blob"
+)
+
+// maxRun is the most bytes that are fetched by one request for blocks.
+const maxRun = 8 << 20
+
+// discover sends the first request for an object of which nothing is known. A range of known place is widened to
+// blocks; From and Last, whose place depends on the size, go as they are, and the blocks that they happen to cover are kept. GetRanges begins with its
+// first range that has a place, and goes on with the rest once the version is known.
+func (r *reading) discover(ctx context.Context) (blob.Object, error) {
+	if len(r.rs) > 1 && !r.c.blocky {
+		return blob.Object{}, errStraight
+	}
+	req, size := request{Range: blob.Span(0, 0), If: r.o.If, Want: r.o.Want}, int64(0)
+	for _, rg := range r.rs {
+		wide, n, ok := r.c.widen(rg)
+		if ok {
+			req.Range, size = wide, n
+			break
+		}
+		if len(r.rs) == 1 {
+			req.Range = rg
+			if size, ok = rg.Limit(); !ok {
+				size = r.c.opts.Block
+				if r.o.Want.HasSize {
+					size = r.o.Want.Size
+				}
+			}
+		}
+	}
+	if size > r.c.opts.MaxFill || size > r.c.opts.FillBytes {
+		return blob.Object{}, errStraight
+	}
+	return r.fetch(ctx, req, size, func() bool { return r.c.memory.peek(r.key) != nil })
+}
+
+// widen returns the blocks that a Span touches.
+func (c *Cache) widen(rg blob.Range) (wide blob.Range, size int64, ok bool) {
+	off, _ := rg.Start()
+	n, limited := rg.Limit()
+	if _, ok := rg.Start(); !c.blocky || !ok || !limited || n == 0 || off > 1<<60 || n > 1<<60 {
+		return rg, 0, false
+	}
+	b := c.opts.Block
+	from, to := off/b*b, (off+n+b-1)/b*b
+	return blob.Span(from, to-from), to - from, true
+}
+
+// cut answers the call from one object if that covers it.
+func (r *reading) cut(obj blob.Object) ([]blob.Object, bool) {
+	objs := make([]blob.Object, len(r.rs))
+	for i, rg := range r.rs {
+		off, n, err := rg.Resolve(obj.Size)
+		if err != nil || off < obj.Offset || off+n > obj.Offset+int64(len(obj.Data)) || n > r.c.opts.MaxGet {
+			return nil, false
+		}
+		data := obj.Data[off-obj.Offset:][:n:n]
+		if r.o.Want.Verify(obj.Size, off, data) != nil {
+			return nil, false
+		}
+		objs[i] = blob.Object{Info: obj.Info, Offset: off, Data: r.own(data, len(obj.Data))}
+	}
+	return objs, true
+}
+
+// own returns data, which lies in a buffer of that many bytes, as the caller's result: in Dst, or a copy if the buffer is more than
+// the block that stays in the cache anyway.
+func (r *reading) own(data []byte, buffer int) []byte {
+	if len(r.o.Dst) >= len(data) && len(r.o.Dst) > 0 {
+		return into(r.o.Dst, data)
+	}
+	if int64(buffer) > r.c.opts.Block && len(data) < buffer/2 {
+		return append(make([]byte, 0, len(data)), data...)
+	}
+	return data
+}
+
+// piece is a range in its place, and what becomes of it.
+type piece struct {
+	off, n int64
+	data   []byte
+}
+
+// serve reads the ranges of the object of h.
+func (r *reading) serve(ctx context.Context, h *item) ([]blob.Object, error) {
+	pieces, sum := make([]piece, len(r.rs)), int64(0)
+	for i, rg := range r.rs {
+		off, n, err := rg.Resolve(h.info.Size)
+		if err != nil || n > r.c.opts.MaxGet-sum {
+			return nil, errStraight
+		}
+		pieces[i], sum = piece{off: off, n: n}, sum+n
+	}
+	if !r.c.allowed(h, &r.o, sum) {
+		return nil, errStraight
+	}
+	isWhole := len(pieces) == 1 && pieces[0].n == h.info.Size && sum > 0
+	if !isWhole && sum > 0 && !h.whole && !r.c.blocky {
+		return nil, errStraight
+	}
+	if isWhole && !h.whole {
+		if err := r.whole(ctx, h, &pieces[0]); err != nil {
+			return nil, err
+		}
+	} else if err := r.blocks(ctx, h, pieces); err != nil {
+		return nil, err
+	}
+	objs := make([]blob.Object, len(pieces))
+	for i, p := range pieces {
+		if r.o.Want.Verify(h.info.Size, p.off, p.data) != nil {
+			// The bytes are not those that the caller's manifest means: what a store has to say about that is no business of a copy.
+			r.c.invalidate(r.key)
+			return nil, errStraight
+		}
+		objs[i] = blob.Object{Info: h.info, Offset: p.off, Data: p.data}
+	}
+	return objs, nil
+}
+
+// whole reads an object of known size that is not in memory as a whole.
+func (r *reading) whole(ctx context.Context, h *item, p *piece) error {
+	if p.n > r.c.opts.MaxFill {
+		return errStraight
+	}
+	if r.fromDisk(h, p) {
+		return nil
+	}
+	if p.n > r.c.opts.FillBytes {
+		return errStraight
+	}
+	obj, err := r.fetch(ctx, request{If: r.o.If, Want: r.o.Want}, p.n, func() bool {
+		now := r.c.memory.peek(r.key)
+		return now != nil && now != h && now.whole
+	})
+	if err != nil {
+		return err
+	}
+	objs, ok := r.cut(obj)
+	if !ok || !same(h, obj.Info) {
+		return errAgain // of another version, and that is in the cache now
+	}
+	p.data = objs[0].Data
+	return nil
+}
+
+// fromDisk reads p from disk. What fills whole blocks goes to memory, if it has a buffer of its own.
+func (r *reading) fromDisk(h *item, p *piece) bool {
+	c := r.c
+	if c.disk == nil {
+		return false
+	}
+	own := int64(len(r.o.Dst)) < p.n
+	buf := r.o.Dst
+	if own {
+		buf = make([]byte, p.n)
+	}
+	buf = buf[:p.n:p.n]
+	w := c.epochs.watch(r.key)
+	ok := c.disk.read(r.key, h.info.Version, p.off, buf)
+	w.end(func() {
+		// Without a head in memory, the one that the read began with may be from before a write that has ended.
+		if now := c.memory.peek(r.key); ok && own && now != nil && now.complete && same(now, h.info) {
+			c.admit(blob.Object{Info: h.info, Offset: p.off, Data: buf}, now.seq, c.checkedAt(now), false)
+		}
+	})
+	if ok {
+		r.disk = true
+		p.data = buf
+	}
+	return ok
+}
+
+// blocks reads pieces from the tiers, and fetches the blocks that are missing, neighbours by one request.
+func (r *reading) blocks(ctx context.Context, h *item, pieces []piece) error {
+	b := r.c.opts.Block
+	found := make(map[int64][]byte) // blocks that some piece needs; nil: missing
+	var missing []int64
+	for i := range pieces {
+		p := &pieces[i]
+		if data, ok := r.c.remembered(h, p.off, p.n); ok {
+			p.data = into(r.o.Dst, data)
+			continue
+		}
+		lacking := false
+		for k := p.off / b; k*b < p.off+p.n; k++ {
+			if _, ok := found[k]; !ok {
+				found[k] = r.c.memory.at(h, k)
+			}
+			lacking = lacking || found[k] == nil
+		}
+		if lacking && r.fromDisk(h, p) {
+			continue
+		}
+		for k := p.off / b; lacking && k*b < p.off+p.n; k++ {
+			if found[k] == nil {
+				missing = append(missing, k)
+			}
+		}
+	}
+	slices.Sort(missing)
+	missing = slices.Compact(missing)
+	if err := r.fetchBlocks(ctx, h, missing, found); err != nil {
+		return err
+	}
+	for i := range pieces {
+		if p := &pieces[i]; p.data == nil {
+			p.data = r.assemble(p, found)
+		}
+	}
+	return nil
+}
+
+// assemble puts p together from the blocks it touches.
+func (r *reading) assemble(p *piece, found map[int64][]byte) []byte {
+	b := r.c.opts.Block
+	if k := p.off / b; (p.off+p.n-1)/b == k {
+		return into(r.o.Dst, found[k][p.off-k*b:][:p.n:p.n])
+	}
+	dst := r.o.Dst
+	if int64(len(dst)) < p.n {
+		dst = make([]byte, p.n)
+	}
+	dst = dst[:p.n:p.n]
+	for done := int64(0); done < p.n; {
+		k := (p.off + done) / b
+		done += int64(copy(dst[done:], found[k][p.off+done-k*b:]))
+	}
+	return dst
+}
+
+// fetchBlocks fetches the blocks named in missing, in ascending order, and puts them into found. All requests are under way at once, each
+// for blocks beside each other, and pinned to the version of h.
+func (r *reading) fetchBlocks(ctx context.Context, h *item, missing []int64, found map[int64][]byte) error {
+	b := r.c.opts.Block
+	if total := int64(len(missing)) * b; total > r.c.opts.MaxFill+b || total > r.c.opts.FillBytes {
+		return errStraight
+	}
+	longest := max(1, min(maxRun, r.c.opts.MaxFill)/b)
+	var flights []*flight
+	var runs [][]int64
+	defer func() {
+		for _, f := range flights {
+			f.leave()
+		}
+	}()
+	for len(missing) > 0 {
+		n := 1
+		for n < len(missing) && missing[n] == missing[0]+int64(n) && int64(n) < longest {
+			n++
+		}
+		run := missing[:n]
+		off := run[0] * b
+		req := request{Range: blob.Span(off, min(int64(n)*b, h.info.Size-off)), If: blob.IfVersion(h.info.Version), Want: r.o.Want}
+		f, err := r.c.join(ctx, r.key, req, int64(n)*b, func() bool { return r.landed(h, run) })
+		if errors.Is(err, errAgain) && r.recall(h, run, found) {
+			missing = missing[n:]
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		flights, runs, missing = append(flights, f), append(runs, run), missing[n:]
+	}
+	for i, f := range flights {
+		obj, err := r.result(ctx, f)
+		if err != nil {
+			return err
+		}
+		if obj.Size != h.info.Size {
+			return errStraight
+		}
+		for _, k := range runs[i] {
+			data := obj.Data[k*b-obj.Offset:]
+			found[k] = data[:min(b, int64(len(data))):min(b, int64(len(data)))]
+			if len(runs[i]) > 1 { // a result that is a part of one block must not keep the whole run
+				found[k] = append(make([]byte, 0, len(found[k])), found[k]...)
+			}
+		}
+	}
+	return nil
+}
+
+// recall puts the blocks of run into found, if they are in memory by now.
+func (r *reading) recall(h *item, run []int64, found map[int64][]byte) bool {
+	for _, k := range run {
+		if found[k] = r.c.memory.at(h, k); found[k] == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// landed reports whether all blocks of run have come since they were found missing.
+func (r *reading) landed(h *item, run []int64) bool {
+	now := r.c.memory.peek(r.key)
+	if now == nil {
+		return false
+	}
+	if now.whole {
+		return now != h
+	}
+	for _, k := range run {
+		if r.c.memory.at(now, k) == nil {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,86 @@
+package cache
+
+import (
+	"math/rand/v2"
+	"sync/atomic"
+)
+
+// Stats are the counters of a Cache since it was made. They are read one by one while calls go on.
+type Stats struct {
+	MemoryHits     int64 // reads answered from memory alone
+	MemoryHitBytes int64 // their bytes
+	DiskHits       int64 // reads answered without the store, in part or wholly from disk
+	DiskHitBytes   int64 // their bytes
+	Misses         int64 // reads for which something had to be fetched
+	Bypassed       int64 // reads that went straight to the store: SkipCache, Off, too large, refused, or beside a write of the key
+
+	Fetches       int64 // requests to the inner store that fill the cache, or ask it what is current
+	Joined        int64 // reads that waited for a fetch which another had begun
+	FillsDropped  int64 // fetches whose result was not kept since the key was written meanwhile
+	FillsSkipped  int64 // fetches not begun or not kept since FillBytes was used up
+	WriteThroughs int64 // objects kept from Set
+	Evictions     int64 // entries that left memory to make room
+	MemoryBytes   int64 // capacity of memory in use
+	Disk          DiskStats
+}
+
+// counters are the counts of a Cache. Hits in memory are frequent enough for their counter to be what slows them down.
+type counters struct {
+	memory [8]stripe
+
+	diskHits, diskBytes, misses, bypassed            atomic.Int64
+	fetches, joined, dropped, skipped, writesThrough atomic.Int64
+}
+
+// stripe has a cache line for itself.
+type stripe struct {
+	hits, bytes atomic.Int64
+	_           [48]byte
+}
+
+func (c *counters) hit(n int) {
+	s := &c.memory[rand.Uint32()%uint32(len(c.memory))]
+	s.hits.Add(1)
+	s.bytes.Add(int64(n))
+}
+
+// Stats returns the counters.
+func (c *Cache) Stats() Stats {
+	s := Stats{
+		DiskHits:      c.count.diskHits.Load(),
+		DiskHitBytes:  c.count.diskBytes.Load(),
+		Misses:        c.count.misses.Load(),
+		Bypassed:      c.count.bypassed.Load(),
+		Fetches:       c.count.fetches.Load(),
+		Joined:        c.count.joined.Load(),
+		FillsDropped:  c.count.dropped.Load(),
+		FillsSkipped:  c.count.skipped.Load(),
+		WriteThroughs: c.count.writesThrough.Load(),
+		Evictions:     c.memory.evicted.Load(),
+		MemoryBytes:   c.memory.bytes(),
+	}
+	for i := range c.count.memory {
+		s.MemoryHits += c.count.memory[i].hits.Load()
+		s.MemoryHitBytes += c.count.memory[i].bytes.Load()
+	}
+	if c.disk != nil {
+		s.Disk = c.disk.stats()
+	}
+	return s
+}
+
+// allowance is a number of bytes that may be in use at a time.
+type allowance struct {
+	free atomic.Int64
+}
+
+// take takes n bytes if they are free.
+func (a *allowance) take(n int64) bool {
+	if a.free.Add(-n) < 0 {
+		a.free.Add(n)
+		return false
+	}
+	return true
+}
+
+func (a *allowance) give(n int64) { a.free.Add(n) }

@@ -55,6 +55,7 @@ var rules = []struct {
 	{"s3blob", slices.Concat(azure, google, arrow, others("s3blob"), fakes, []string{"config"}), nil, "a store links its own SDK and never another store"},
 	{"gcsblob", slices.Concat(aws, azure, arrow, others("gcsblob"), fakes, []string{"config"}), nil, "a store links its own SDK and never another store"},
 	{"azblob", slices.Concat(aws, google, others("azblob"), fakes, []string{"config"}), nil, "a store links its own SDK, Azure's with Arrow, and never another store"},
+	{"cache", slices.Concat(sdks, arrow, stores, fakes, []string{"retry", "config", "internal/transfer", "internal/wire", "testing"}), nil, "a decorator knows no store"},
 	{"config", slices.Concat(fakes, []string{"cmd"}), nil, "what every program embeds has no test support in it"},
 	{"internal/fakehttp", every, nil, "what all fakes share knows no store and no SDK"},
 	{"internal/fakehttp", []string{"testing"}, nil, "a fake can serve a demo"},

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/wholeblob/wholeblob/blob"
@@ -218,6 +220,24 @@ func readAll(t *testing.T, st blob.Blob, data []byte, mustWork bool) {
 			t.Errorf("%v of %d: WRONG BYTES: got %d at %d", r, size, len(obj.Data), obj.Offset)
 		case obj.Size != size && mustWork:
 			t.Errorf("%v of %d: got the size %d", r, size, obj.Size)
+		}
+	}
+}
+
+// A range whose end would be beyond every number is a range beyond the object, and asks for no more than it says.
+func TestRangesAtTheEndOfAllNumbers(t *testing.T) {
+	srv := fake(t, fakes3.Options{})
+	srv.PutObject("b", "k", [][]byte{content(10)}, nil)
+	st := open(t, srv, small)
+	for _, r := range []blob.Range{
+		blob.Span(math.MaxInt64-5, 100), blob.Span(math.MaxInt64, math.MaxInt64), blob.From(math.MaxInt64 - 5), blob.From(math.MaxInt64),
+	} {
+		wantKind(t, getError(st, "k", &blob.GetOptions{Range: r}), blob.ErrInvalidRange)
+	}
+	wantBytes(t, mustGet(t, st, "k", &blob.GetOptions{Range: blob.Span(5, math.MaxInt64)}).Data, content(10)[5:])
+	for _, e := range srv.Log() {
+		if e.Op == "GetObject" && (strings.Contains(e.String(), "--") || strings.Contains(e.String(), "-> 200")) {
+			t.Errorf("asked for another range: %s", e)
 		}
 	}
 }

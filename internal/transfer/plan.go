@@ -41,10 +41,18 @@ func planFirst(r blob.Range, mode readMode, size int64, suffix bool) (req ReadRe
 	case mode == byPart && r.IsWhole():
 		return ReadRequest{Part: 1, N: -1}, true
 	case limited:
-		return ReadRequest{Off: off, N: min(limit, size)}, true
+		return ReadRequest{Off: off, N: upTo(off, min(limit, size))}, true
 	default:
-		return ReadRequest{Off: off, N: size}, true
+		return ReadRequest{Off: off, N: upTo(off, size)}, true
 	}
+}
+
+// upTo returns n, or less so that the last of n bytes from off has an int64 for its offset. n is positive, off not negative.
+func upTo(off, n int64) int64 {
+	if n-1 > math.MaxInt64-off {
+		return math.MaxInt64 - off + 1
+	}
+	return n
 }
 
 // placed says which bytes of the object a reply carries: [lo, hi) of total. total is -1 if the reply

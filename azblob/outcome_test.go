@@ -98,7 +98,7 @@ func TestSourceIsLetGo(t *testing.T) {
 // A cancelled write returns the context's error and what is known of its outcome.
 func TestCancelledSet(t *testing.T) {
 	srv := fake(t, fakeaz.Options{})
-	held := srv.Inject(fakehttp.Fault{Op: "PutBlob", HoldBefore: true})
+	held := srv.Inject(fakehttp.Fault{Op: "PutBlob", HoldAfter: true}) // so the body has been handed over
 	ctx, cancel := context.WithCancel(t.Context())
 	failed := make(chan error)
 	st := open(t, srv, nil)

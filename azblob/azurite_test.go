@@ -7,6 +7,7 @@ import (
 	"github.com/wholeblob/wholeblob/azblob"
 	"github.com/wholeblob/wholeblob/blob"
 	"github.com/wholeblob/wholeblob/blob/blobtest"
+	"github.com/wholeblob/wholeblob/internal/faultsweep"
 	"github.com/wholeblob/wholeblob/internal/realserver"
 	"github.com/wholeblob/wholeblob/retry"
 )
@@ -35,7 +36,7 @@ func TestConformanceOnAzurite(t *testing.T) {
 	container := srv.NewContainer(t)
 	blobtest.Run(t, func(t *testing.T) blob.Blob { return openAzurite(t, srv, container, small) }, &blobtest.Config{
 		PartSize:   smallPart,
-		Pending:    pending,
+		Pending:    faultsweep.Pending(),
 		Deviations: azurite,
 		Racy:       azuriteRacy,
 		MaxGet: func(t *testing.T, n int64) blob.Blob {

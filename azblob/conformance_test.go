@@ -8,26 +8,8 @@ import (
 	"github.com/wholeblob/wholeblob/blob"
 	"github.com/wholeblob/wholeblob/blob/blobtest"
 	"github.com/wholeblob/wholeblob/internal/fakeaz"
+	"github.com/wholeblob/wholeblob/internal/faultsweep"
 )
-
-// pending are the rules that wait for writes of streams and for checksums.
-var pending = map[string]string{
-	"set/sha256":                   "checksums of whole objects, with Reads",
-	"stream/known-length":          streams,
-	"stream/unknown-length":        streams,
-	"stream/readers":               streams,
-	"stream/short":                 streams,
-	"stream/long":                  streams,
-	"stream/fails":                 streams,
-	"stream/unexpected-eof":        streams,
-	"stream/panics":                streams,
-	"stream/used-twice":            streams,
-	"stream/conditions":            streams,
-	"stream/metadata":              streams,
-	"context/cancel-during-stream": streams,
-}
-
-const streams = "uploads of streams, with Writes"
 
 func TestConformanceOnFake(t *testing.T) {
 	for _, mode := range []struct {
@@ -65,7 +47,7 @@ func TestConformanceOnFake(t *testing.T) {
 			}
 			blobtest.Run(t, func(t *testing.T) blob.Blob { return open(t, srv, edit) }, &blobtest.Config{
 				PartSize:   smallPart,
-				Pending:    pending,
+				Pending:    faultsweep.Pending(),
 				Deviations: mode.deviations,
 				MaxGet: func(t *testing.T, n int64) blob.Blob {
 					return open(t, srv, func(o *azblob.Options) { edit(o); o.MaxGet = n })

@@ -128,8 +128,9 @@ func (s *settings) url(raw string) (base string, err error) {
 	if err := u.Query.Malformed(); err != nil {
 		return "", &Error{Err: err}
 	}
+	sc := schemes()[u.Scheme]
 	for name, value := range u.Query.All() {
-		if schemes()[u.Scheme].secret(name) {
+		if sc.secret(name) {
 			return "", &Error{Setting: name, Err: invalid("a secret does not belong in a URL: use another spelling, or %s_file", name)}
 		}
 		s.add(name, value)

@@ -7,26 +7,8 @@ import (
 	"github.com/wholeblob/wholeblob/blob/blobtest"
 	"github.com/wholeblob/wholeblob/gcsblob"
 	"github.com/wholeblob/wholeblob/internal/fakegcs"
+	"github.com/wholeblob/wholeblob/internal/faultsweep"
 )
-
-// pending are the rules that wait for writes of streams and for checksums.
-var pending = map[string]string{
-	"set/sha256":                   "checksums of whole objects, with Reads",
-	"stream/known-length":          streams,
-	"stream/unknown-length":        streams,
-	"stream/readers":               streams,
-	"stream/short":                 streams,
-	"stream/long":                  streams,
-	"stream/fails":                 streams,
-	"stream/unexpected-eof":        streams,
-	"stream/panics":                streams,
-	"stream/used-twice":            streams,
-	"stream/conditions":            streams,
-	"stream/metadata":              streams,
-	"context/cancel-during-stream": streams,
-}
-
-const streams = "uploads of streams, with Writes"
 
 func TestConformanceOnFake(t *testing.T) {
 	for _, mode := range []struct {
@@ -45,7 +27,7 @@ func TestConformanceOnFake(t *testing.T) {
 			srv := fake(t, mode.opts)
 			blobtest.Run(t, func(t *testing.T) blob.Blob { return open(t, srv, small, mode.edit) }, &blobtest.Config{
 				PartSize: 4 << 10,
-				Pending:  pending,
+				Pending:  faultsweep.Pending(),
 				MaxGet: func(t *testing.T, n int64) blob.Blob {
 					return open(t, srv, small, mode.edit, func(o *gcsblob.Options) { o.MaxGet = n })
 				},

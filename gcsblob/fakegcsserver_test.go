@@ -7,6 +7,7 @@ import (
 	"github.com/wholeblob/wholeblob/blob"
 	"github.com/wholeblob/wholeblob/blob/blobtest"
 	"github.com/wholeblob/wholeblob/gcsblob"
+	"github.com/wholeblob/wholeblob/internal/faultsweep"
 	"github.com/wholeblob/wholeblob/internal/realserver"
 	"github.com/wholeblob/wholeblob/retry"
 )
@@ -29,7 +30,7 @@ func TestConformanceOnFakeGCSServer(t *testing.T) {
 	bucket := srv.NewBucket(t)
 	blobtest.Run(t, func(t *testing.T) blob.Blob { return openEmulator(t, srv, bucket, small) }, &blobtest.Config{
 		PartSize: 4 << 10,
-		Pending:  pending,
+		Pending:  faultsweep.Pending(),
 		Deviations: map[string]string{
 			"list/delimiter-several-characters": "fake-gcs-server folds after the first character of a delimiter",
 			"list/delimiter-not-slash":          "fake-gcs-server folds after the first byte of a delimiter",

@@ -6,31 +6,13 @@ import (
 	"github.com/wholeblob/wholeblob/blob"
 	"github.com/wholeblob/wholeblob/blob/blobtest"
 	"github.com/wholeblob/wholeblob/internal/fakes3"
+	"github.com/wholeblob/wholeblob/internal/faultsweep"
 	"github.com/wholeblob/wholeblob/s3blob"
 )
 
 const smallPart = 4 << 10
 
 func small(o *s3blob.Options) { o.PartSize, o.Segment = smallPart, smallPart }
-
-// pending are the rules that wait for writes of streams and for checksums.
-var pending = map[string]string{
-	"set/sha256":                   "checksums of whole objects, with Reads",
-	"stream/known-length":          streams,
-	"stream/unknown-length":        streams,
-	"stream/readers":               streams,
-	"stream/short":                 streams,
-	"stream/long":                  streams,
-	"stream/fails":                 streams,
-	"stream/unexpected-eof":        streams,
-	"stream/panics":                streams,
-	"stream/used-twice":            streams,
-	"stream/conditions":            streams,
-	"stream/metadata":              streams,
-	"context/cancel-during-stream": streams,
-}
-
-const streams = "uploads of streams, with Writes"
 
 // prefix returns the prefix that edit sets.
 func prefix(edit func(*s3blob.Options)) string {
@@ -57,7 +39,7 @@ func TestConformanceOnFake(t *testing.T) {
 				return open(t, srv, func(o *s3blob.Options) { small(o); mode.edit(o) })
 			}, &blobtest.Config{
 				PartSize: smallPart,
-				Pending:  pending,
+				Pending:  faultsweep.Pending(),
 				MaxGet: func(t *testing.T, n int64) blob.Blob {
 					return open(t, srv, func(o *s3blob.Options) { small(o); mode.edit(o); o.MaxGet = n })
 				},

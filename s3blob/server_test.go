@@ -10,6 +10,7 @@ import (
 
 	"github.com/wholeblob/wholeblob/blob"
 	"github.com/wholeblob/wholeblob/blob/blobtest"
+	"github.com/wholeblob/wholeblob/internal/faultsweep"
 	"github.com/wholeblob/wholeblob/internal/realserver"
 	"github.com/wholeblob/wholeblob/retry"
 	"github.com/wholeblob/wholeblob/s3blob"
@@ -63,7 +64,7 @@ func onRealServers(t *testing.T, f func(t *testing.T, srv *realserver.S3)) {
 // runReal runs the suite over a real server, with what cfg says of that server.
 func runReal(t *testing.T, srv *realserver.S3, cfg blobtest.Config) {
 	bucket := srv.NewBucket(t)
-	cfg.PartSize, cfg.LargeObject, cfg.Pending = realStep, 2*realPart+17, pending
+	cfg.PartSize, cfg.LargeObject, cfg.Pending = realStep, 2*realPart+17, faultsweep.Pending()
 	cfg.MaxGet = func(t *testing.T, n int64) blob.Blob {
 		return openReal(t, srv, bucket, func(o *s3blob.Options) { realSizes(o); o.MaxGet = n })
 	}

@@ -45,16 +45,16 @@ func (c *Cache) admit(obj blob.Object, seq uint64, began time.Time, toDisk bool)
 	fits := n <= c.opts.MaxFill
 	switch isWhole := obj.Offset == 0 && n == obj.Size; {
 	case isWhole && fits && n <= c.memory.largest && (h == nil || !h.whole || !h.complete):
-		next.data, next.whole = unpinned(obj.Data), true
+		next.obj.Data, next.whole = unpinned(obj.Data), true
 		c.memory.put(obj.Key, next)
 	case h == nil:
 		h = next
 		c.memory.put(obj.Key, h)
 	case !h.complete:
-		next.data, next.whole = h.data, h.whole
+		next.obj.Data, next.whole = h.obj.Data, h.whole
 		c.memory.put(obj.Key, next)
 		if c.disk != nil && next.whole && toDisk {
-			c.disk.put(obj.Info, 0, next.data)
+			c.disk.put(obj.Info, 0, next.obj.Data)
 		}
 		h = next
 	default:
@@ -111,8 +111,8 @@ func unpinned(data []byte) []byte {
 // same reports whether info can be of the object that h is the head of. Equal versions are not enough: on some stores equal content has an
 // equal version, whatever its metadata.
 func same(h *item, info blob.Info) bool {
-	if h.info.Version != info.Version || h.info.Size != info.Size {
+	if h.obj.Version != info.Version || h.obj.Size != info.Size {
 		return false
 	}
-	return !h.complete || h.info.ModTime.Equal(info.ModTime) && h.info.ContentType == info.ContentType && maps.Equal(h.info.Metadata, info.Metadata)
+	return !h.complete || h.obj.Info.ModTime.Equal(info.ModTime) && h.obj.Info.ContentType == info.ContentType && maps.Equal(h.obj.Info.Metadata, info.Metadata)
 }

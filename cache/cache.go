@@ -75,7 +75,7 @@ func (c *Cache) Stat(ctx context.Context, key string) (blob.Info, error) {
 	}
 	if !c.opts.Off && c.opts.Revalidate != Always {
 		if h := c.known(key); h != nil && h.complete && c.fresh(h) {
-			return h.info, nil
+			return h.obj.Info, nil
 		}
 	}
 	return c.inner.Stat(ctx, key)

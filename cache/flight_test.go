@@ -227,7 +227,7 @@ func TestFillOfUnknownSizeBeyondTheLimitIsNotKept(t *testing.T) {
 		t.Errorf("%d bytes", len(v))
 	}
 	if h := c.memory.peek(key); h != nil {
-		t.Errorf("kept: %+v", h.info)
+		t.Errorf("kept: %+v", h.obj.Info)
 	}
 	stateless(t, c)
 }

@@ -20,13 +20,13 @@ func (c *Cache) Get(ctx context.Context, key string, opts *blob.GetOptions) (blo
 	if h == nil || !h.complete || c.opts.Revalidate > 0 && !c.fresh(h) {
 		return c.get(ctx, key, opts)
 	}
-	if opts == nil && h.whole && h.info.Size <= c.opts.MaxGet {
-		c.count.hit(len(h.data))
-		return blob.Object{Info: h.info, Data: h.data}, nil
+	if opts == nil && h.whole && h.obj.Size <= c.opts.MaxGet {
+		c.count.hit(len(h.obj.Data))
+		return h.obj, nil
 	}
 	if off, data, ok := c.part(h, opts); ok {
 		c.count.hit(len(data))
-		return blob.Object{Info: h.info, Offset: off, Data: data}, nil
+		return blob.Object{Info: h.obj.Info, Offset: off, Data: data}, nil
 	}
 	return c.get(ctx, key, opts)
 }
@@ -83,12 +83,12 @@ func (c *Cache) part(h *item, opts *blob.GetOptions) (off int64, data []byte, ok
 	if opts.If.Absent() || opts.If.Check() != nil || opts.Want.Check() != nil {
 		return 0, nil, false
 	}
-	off, n, err := opts.Range.Resolve(h.info.Size)
+	off, n, err := opts.Range.Resolve(h.obj.Size)
 	if err != nil || !c.allowed(h, opts, n) {
 		return 0, nil, false
 	}
 	data, ok = c.remembered(h, off, n)
-	if !ok || opts.Want.Verify(h.info.Size, off, data) != nil {
+	if !ok || opts.Want.Verify(h.obj.Size, off, data) != nil {
 		return 0, nil, false
 	}
 	return off, into(opts.Dst, data), true
@@ -96,10 +96,10 @@ func (c *Cache) part(h *item, opts *blob.GetOptions) (off int64, data []byte, ok
 
 // allowed reports whether n bytes of the object of h are what a store would answer with.
 func (c *Cache) allowed(h *item, o *blob.GetOptions, n int64) bool {
-	if v, ok := o.If.Version(); ok && v != h.info.Version {
+	if v, ok := o.If.Version(); ok && v != h.obj.Version {
 		return false
 	}
-	return n <= c.opts.MaxGet && o.Want.VerifySize(h.info.Size) == nil
+	return n <= c.opts.MaxGet && o.Want.VerifySize(h.obj.Size) == nil
 }
 
 // remembered returns the bytes [off, off+n), shared and read-only, if they lie in memory in one piece.
@@ -108,7 +108,7 @@ func (c *Cache) remembered(h *item, off, n int64) ([]byte, bool) {
 		return []byte{}, true
 	}
 	if h.whole {
-		return h.data[off : off+n : off+n], true
+		return h.obj.Data[off : off+n : off+n], true
 	}
 	b := c.opts.Block
 	i := off / b
@@ -235,7 +235,7 @@ func (r *reading) confirm(ctx context.Context, h *item) (*item, error) {
 	case h.complete:
 		return h, nil
 	}
-	return &item{data: h.data, head: &head{info: obj.Info, whole: h.whole, complete: true}}, nil
+	return &item{obj: blob.Object{Info: obj.Info, Data: h.obj.Data}, whole: h.whole, complete: true}, nil
 }
 
 // answer reads with the help of h, which may be nil.
@@ -253,7 +253,7 @@ func (r *reading) answer(ctx context.Context, h *item) ([]blob.Object, error) {
 		}
 		// The fetch has made a head, unless something hindered it: then this one serves for the one call.
 		if h = r.c.memory.peek(r.key); h == nil || !same(h, obj.Info) || !h.complete {
-			h = &item{head: &head{info: obj.Info, complete: true}}
+			h = &item{obj: blob.Object{Info: obj.Info}, complete: true}
 		}
 	}
 	objs, err := r.serve(ctx, h)

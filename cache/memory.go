@@ -1,6 +1,8 @@
 package cache
 
 import (
+	"hash/maphash"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,35 +19,34 @@ const weightUnit = 64
 // is rounded up from the live heap of tiers full of empty entries.
 const entryOverhead = 384
 
-// slot is a key of the memory tier: an object by its name, or a block of an object by the item of its head.
+// slot is a key of the memory tier: a hash, since otter is fastest with integers. An object has that of its name, a block one of its head and its
+// number. Two that have the same displace each other, and who finds an item looks at whose it is.
+type slot uint64
+
+// item is a value of the memory tier: what is known of an object, or a block of one. It does not change once it is in the tier, but for its atomics.
 //
-// INVARIANT: exactly one of name and head is set. Blocks hang on the head itself and not on its key, so that a head that
-// is replaced or dropped takes its blocks with it: nobody can form their slots any more.
-type slot struct {
-	name  string
-	head  *item
-	block int64
-}
-
-// item is a value of the memory tier. It does not change once it is in the tier, but for the atomics of its head.
+// INVARIANT: of is set for blocks alone. Blocks hang on the item of their object and not on its key, so that one that is replaced or dropped
+// takes its blocks with it: nobody finds them any more.
 type item struct {
-	data []byte
-	*head
-}
+	// obj is the answer to a Get if the object is whole, ready to be copied once: that is a good part of what a hit costs. Otherwise it
+	// has no Data; and that of a block has nothing else.
+	obj blob.Object
 
-// head is what is known of an object.
-type head struct {
-	info     blob.Info
-	whole    bool         // the item's data is the whole object
-	complete bool         // info is what a Get of the object returns: Set does not say everything
-	seq      uint64       // when the request began that told us: a head never yields to an older one
+	of    *item // of a block: its object
+	index int64 // of a block: its number
+
+	whole    bool         // obj.Data is the whole object
+	complete bool         // obj.Info is what a Get of the object returns: Set does not say everything
+	seq      uint64       // when the request began that told us: an item never yields to an older one
 	checked  atomic.Int64 // when it was last known to be current, in Unix nanoseconds; 0: nobody knows
 	blocks   atomic.Int64 // blocks that were added to it: 0 means that there are none to remove
+	id       slot         // the slot of its first block
 }
 
 // memory is the tier in memory: W-TinyLFU, by bytes.
 type memory struct {
 	cache   *otter.Cache[slot, *item]
+	seed    maphash.Seed
 	largest int64 // bytes of data of the largest entry
 	block   int64
 	evicted atomic.Int64
@@ -60,7 +61,7 @@ type memory struct {
 }
 
 func newMemory(o Options) (*memory, error) {
-	m := &memory{largest: o.Memory / 8, block: o.Block}
+	m := &memory{largest: o.Memory / 8, block: o.Block, seed: maphash.MakeSeed()}
 	if o.Memory < 8*weightUnit {
 		return m, nil // no tier: every lookup misses
 	}
@@ -74,13 +75,11 @@ func newMemory(o Options) (*memory, error) {
 }
 
 // weigh never returns 0: otter does not evict what weighs nothing.
-func weigh(s slot, it *item) uint32 {
-	n := int64(entryOverhead) + footprint(len(it.data)) + int64(len(s.name))
-	if it.head != nil {
-		n += int64(len(it.info.Version)+len(it.info.ContentType)) + 64
-		for k, v := range it.info.Metadata {
-			n += int64(len(k)+len(v)) + 64
-		}
+func weigh(_ slot, it *item) uint32 {
+	info := &it.obj.Info
+	n := int64(entryOverhead) + footprint(len(it.obj.Data)) + int64(len(info.Key)+len(info.Version)+len(info.ContentType))
+	for k, v := range info.Metadata {
+		n += int64(len(k)+len(v)) + 64
 	}
 	return uint32(min((n+weightUnit-1)/weightUnit, 1<<32-1))
 }
@@ -100,7 +99,7 @@ func (m *memory) deleted(e otter.DeletionEvent[slot, *item]) {
 		return
 	}
 	m.evicted.Add(1)
-	if e.Value.head == nil || e.Value.blocks.Load() == 0 {
+	if e.Value.blocks.Load() == 0 {
 		return
 	}
 	m.orphans.Lock()
@@ -109,12 +108,21 @@ func (m *memory) deleted(e otter.DeletionEvent[slot, *item]) {
 	m.orphans.some.Store(true)
 }
 
+// named returns the slot of an object.
+func (m *memory) named(key string) slot { return slot(maphash.String(m.seed, key)) }
+
+// slot returns the slot of block i of h.
+func (h *item) slot(i int64) slot { return h.id + slot(i)*0x9E3779B97F4A7C15 }
+
 // head returns the item of key's head, nil if there is none.
 func (m *memory) head(key string) *item {
 	if m.cache == nil {
 		return nil
 	}
-	it, _ := m.cache.GetIfPresent(slot{name: key})
+	it, ok := m.cache.GetIfPresent(m.named(key))
+	if !ok || it.obj.Key != key {
+		return nil
+	}
 	return it
 }
 
@@ -123,8 +131,8 @@ func (m *memory) peek(key string) *item {
 	if m.cache == nil {
 		return nil
 	}
-	e, ok := m.cache.GetEntryQuietly(slot{name: key})
-	if !ok {
+	e, ok := m.cache.GetEntryQuietly(m.named(key))
+	if !ok || e.Value.obj.Key != key {
 		return nil
 	}
 	return e.Value
@@ -135,11 +143,11 @@ func (m *memory) at(h *item, i int64) []byte {
 	if m.cache == nil || h.blocks.Load() == 0 {
 		return nil
 	}
-	it, ok := m.cache.GetIfPresent(slot{head: h, block: i})
-	if !ok {
+	it, ok := m.cache.GetIfPresent(h.slot(i))
+	if !ok || it.of != h || it.index != i {
 		return nil
 	}
-	return it.data
+	return it.obj.Data
 }
 
 // put makes h the head of key.
@@ -147,7 +155,7 @@ func (m *memory) put(key string, h *item) {
 	if m.cache == nil {
 		return
 	}
-	if old, added := m.cache.Set(slot{name: key}, h); !added && old != h {
+	if old, added := m.cache.Set(m.named(key), h); !added && old != h {
 		m.unblock(old)
 	}
 	m.adopt()
@@ -159,7 +167,7 @@ func (m *memory) add(h *item, i int64, data []byte) {
 		return
 	}
 	h.blocks.Add(1)
-	m.cache.Set(slot{head: h, block: i}, &item{data: data})
+	m.cache.Set(h.slot(i), &item{obj: blob.Object{Data: data}, of: h, index: i})
 	m.adopt()
 }
 
@@ -168,18 +176,18 @@ func (m *memory) drop(key string) {
 	if m.cache == nil {
 		return
 	}
-	if old, ok := m.cache.Invalidate(slot{name: key}); ok {
+	if old, ok := m.cache.Invalidate(m.named(key)); ok {
 		m.unblock(old)
 	}
 }
 
 // unblock removes the blocks of a head that is out of reach, which otherwise take room until they are evicted.
 func (m *memory) unblock(h *item) {
-	if h.head == nil || h.blocks.Swap(0) == 0 {
+	if h.blocks.Swap(0) == 0 {
 		return
 	}
-	for i := int64(0); i*m.block < h.info.Size; i++ {
-		m.cache.Invalidate(slot{head: h, block: i})
+	for i := int64(0); i*m.block < h.obj.Size; i++ {
+		m.cache.Invalidate(h.slot(i))
 	}
 }
 
@@ -213,8 +221,9 @@ func (m *memory) bytes() int64 {
 	return int64(m.cache.WeightedSize()) * weightUnit
 }
 
+// newHead returns an item for an object without its bytes.
 func newHead(info blob.Info, seq uint64, checked time.Time) *item {
-	h := &item{head: &head{info: info, complete: true, seq: seq}}
+	h := &item{obj: blob.Object{Info: info}, complete: true, seq: seq, id: slot(rand.Uint64())}
 	if !checked.IsZero() {
 		h.checked.Store(checked.UnixNano())
 	}

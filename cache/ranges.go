@@ -92,7 +92,7 @@ type piece struct {
 func (r *reading) serve(ctx context.Context, h *item) ([]blob.Object, error) {
 	pieces, sum := make([]piece, len(r.rs)), int64(0)
 	for i, rg := range r.rs {
-		off, n, err := rg.Resolve(h.info.Size)
+		off, n, err := rg.Resolve(h.obj.Size)
 		if err != nil || n > r.c.opts.MaxGet-sum {
 			return nil, errStraight
 		}
@@ -101,7 +101,7 @@ func (r *reading) serve(ctx context.Context, h *item) ([]blob.Object, error) {
 	if !r.c.allowed(h, &r.o, sum) {
 		return nil, errStraight
 	}
-	isWhole := len(pieces) == 1 && pieces[0].n == h.info.Size && sum > 0
+	isWhole := len(pieces) == 1 && pieces[0].n == h.obj.Size && sum > 0
 	if !isWhole && sum > 0 && !h.whole && !r.c.blocky {
 		return nil, errStraight
 	}
@@ -114,12 +114,12 @@ func (r *reading) serve(ctx context.Context, h *item) ([]blob.Object, error) {
 	}
 	objs := make([]blob.Object, len(pieces))
 	for i, p := range pieces {
-		if r.o.Want.Verify(h.info.Size, p.off, p.data) != nil {
+		if r.o.Want.Verify(h.obj.Size, p.off, p.data) != nil {
 			// The bytes are not those that the caller's manifest means: what a store has to say about that is no business of a copy.
 			r.c.invalidate(r.key)
 			return nil, errStraight
 		}
-		objs[i] = blob.Object{Info: h.info, Offset: p.off, Data: p.data}
+		objs[i] = blob.Object{Info: h.obj.Info, Offset: p.off, Data: p.data}
 	}
 	return objs, nil
 }
@@ -163,11 +163,11 @@ func (r *reading) fromDisk(h *item, p *piece) bool {
 	}
 	buf = buf[:p.n:p.n]
 	w := c.epochs.watch(r.key)
-	ok := c.disk.read(r.key, h.info.Version, p.off, buf)
+	ok := c.disk.read(r.key, h.obj.Version, p.off, buf)
 	w.end(func() {
 		// Without a head in memory, the one that the read began with may be from before a write that has ended.
-		if now := c.memory.peek(r.key); ok && own && now != nil && now.complete && same(now, h.info) {
-			c.admit(blob.Object{Info: h.info, Offset: p.off, Data: buf}, now.seq, c.checkedAt(now), false)
+		if now := c.memory.peek(r.key); ok && own && now != nil && now.complete && same(now, h.obj.Info) {
+			c.admit(blob.Object{Info: h.obj.Info, Offset: p.off, Data: buf}, now.seq, c.checkedAt(now), false)
 		}
 	})
 	if ok {
@@ -257,7 +257,7 @@ func (r *reading) fetchBlocks(ctx context.Context, h *item, missing []int64, fou
 		}
 		run := missing[:n]
 		off := run[0] * b
-		req := request{Range: blob.Span(off, min(int64(n)*b, h.info.Size-off)), If: blob.IfVersion(h.info.Version), Want: r.o.Want}
+		req := request{Range: blob.Span(off, min(int64(n)*b, h.obj.Size-off)), If: blob.IfVersion(h.obj.Version), Want: r.o.Want}
 		f, err := r.c.join(ctx, r.key, req, int64(n)*b, func() bool { return r.landed(h, run) })
 		if errors.Is(err, errAgain) && r.recall(h, run, found) {
 			missing = missing[n:]
@@ -273,7 +273,7 @@ func (r *reading) fetchBlocks(ctx context.Context, h *item, missing []int64, fou
 		if err != nil {
 			return err
 		}
-		if obj.Size != h.info.Size {
+		if obj.Size != h.obj.Size {
 			return errStraight
 		}
 		for _, k := range runs[i] {

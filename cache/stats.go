@@ -1,8 +1,9 @@
 package cache
 
 import (
-	"math/rand/v2"
+	"sync"
 	"sync/atomic"
+	"unsafe"
 )
 
 // Stats are the counters of a Cache since it was made. They are read one by one while calls go on.
@@ -32,16 +33,43 @@ type counters struct {
 	fetches, joined, dropped, skipped, writesThrough atomic.Int64
 }
 
-// stripe has a cache line for itself.
+// stripe has a cache line for itself. A hit is one atomic addition: recent holds a number of hits and, in its low bits, their bytes.
 type stripe struct {
-	hits, bytes atomic.Int64
-	_           [48]byte
+	recent atomic.Uint64
+
+	mu          sync.Mutex
+	hits, bytes int64 // but for those in recent
+	_           [32]byte
 }
 
+// Beyond these recent is emptied into the sums, long before either part of it is full: the concurrent hits that would be needed
+// for that are more than there is memory for.
+const (
+	hitShift    = 40
+	recentHits  = 1 << 20
+	recentBytes = 1 << 39
+	largestHit  = 1 << 24
+)
+
 func (c *counters) hit(n int) {
-	s := &c.memory[rand.Uint32()%uint32(len(c.memory))]
-	s.hits.Add(1)
-	s.bytes.Add(int64(n))
+	// Goroutines differ in their stacks, and that is cheaper to ask than anything else in which they differ.
+	var here byte
+	s := &c.memory[uintptr(unsafe.Pointer(&here))>>12%uintptr(len(c.memory))]
+	if n > largestHit {
+		s.add(1, int64(n))
+	} else if v := s.recent.Add(1<<hitShift | uint64(n)); v >= recentHits<<hitShift || v%(1<<hitShift) >= recentBytes {
+		s.add(0, 0)
+	}
+}
+
+// add adds to the sums, and what is recent too.
+func (s *stripe) add(hits, bytes int64) (sumHits, sumBytes int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	v := s.recent.Swap(0)
+	s.hits += hits + int64(v>>hitShift)
+	s.bytes += bytes + int64(v%(1<<hitShift))
+	return s.hits, s.bytes
 }
 
 // Stats returns the counters.
@@ -60,8 +88,9 @@ func (c *Cache) Stats() Stats {
 		MemoryBytes:   c.memory.bytes(),
 	}
 	for i := range c.count.memory {
-		s.MemoryHits += c.count.memory[i].hits.Load()
-		s.MemoryHitBytes += c.count.memory[i].bytes.Load()
+		hits, bytes := c.count.memory[i].add(0, 0)
+		s.MemoryHits += hits
+		s.MemoryHitBytes += bytes
 	}
 	if c.disk != nil {
 		s.Disk = c.disk.stats()

@@ -69,7 +69,7 @@ func (c *Cache) writeThrough(key string, info blob.Info, o blob.SetOptions, data
 	info.Key, info.Metadata = key, maps.Clone(info.Metadata) // the returned one is the caller's, who may not know that it is read-only
 	h := newHead(info, seq, began)
 	if h.complete = complete; info.Size <= c.memory.largest {
-		h.data, h.whole = data, true
+		h.obj.Data, h.whole = data, true
 	}
 	c.memory.put(key, h)
 	if c.disk != nil && complete {

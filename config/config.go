@@ -1,4 +1,4 @@
-// Package config builds a whole stack — a store, the retry loop around it, and what else there is — from one Config, so that a
+// Package config builds a whole stack — a store, the retry loop around it, a cache in front of both — from one Config, so that a
 // program swaps its backend by changing a text.
 //
 //	cfg, err := config.Parse("s3://bucket/prefix?region=eu-central-1&part_size=16MiB")
@@ -35,6 +35,23 @@
 //	azblob://container/prefix   see azblob.ParseURL
 //
 // All take retry_attempts, retry_attempt and retry_total, the policy of each request.
+//
+// # Cache
+//
+// A stack has a cache in front of the store if one of its settings is given, which are the same for all stores. They are cache.Options, whose
+// fields say what they do:
+//
+//	cache                on (if another of these is given) or off: no cache is made, whatever else is said
+//	cache_memory         size of the memory tier, by default 256MiB, or off
+//	cache_dir            directory of the disk tier, which one process has at a time; by default none
+//	cache_disk           size of the disk tier; wanted with cache_dir
+//	cache_block          unit of ranged reads, a multiple of 4KiB, by default 256KiB
+//	cache_max_fill       largest object or range that is kept, by default an eighth of the larger tier
+//	cache_fill_bytes     bytes of all fills in flight, by default 64MiB
+//	cache_revalidate     never (the default: keys are written once, or by this stack alone), always, or the age at which the store is asked
+//	cache_write_through  whether Set fills the cache, by default true
+//
+// If the cache cannot be opened, Open fails: with blob.ErrConflict while another process has the directory.
 //
 // A program that names its store in code, and wants only that store's SDK linked, calls the New of the store's own package.
 package config
@@ -174,7 +191,7 @@ func (s *settings) config(base string) (Config, error) {
 		}
 	}
 	c.secrets = seal(secrets)
-	if _, err := c.opener(sc); err != nil {
+	if _, err := c.plan(sc); err != nil {
 		return Config{}, err
 	}
 	return c, nil

@@ -311,7 +311,10 @@ func TestPrefixesAndEscapes(t *testing.T) {
 }
 
 func FuzzConfigRoundTrip(f *testing.F) {
-	for _, raw := range []string{sample, "mem://", "file:///a%20dir?nosync=true", "s3://b?region=%C3%A9", "s3://b?secret_key_file=/x&access_key_file=%2Fy"} {
+	for _, raw := range []string{sample, "mem://", "file:///a%20dir?nosync=true", "s3://b?region=%C3%A9", "s3://b?secret_key_file=/x&access_key_file=%2Fy",
+		cached, "mem://?cache=on", "mem://?cache=off&cache_dir=%2Fa%20b&cache_disk=1GB", "file:///d?cache_memory=off&cache_revalidate=always",
+		"gs://b?cache_revalidate=1h0m0s&cache_block=4096&cache_memory=0", "mem://?cache_=&cache=1",
+	} {
 		f.Add(raw)
 	}
 	f.Fuzz(func(t *testing.T, raw string) {

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/wholeblob/wholeblob/azblob"
-	"github.com/wholeblob/wholeblob/blob"
+	"github.com/wholeblob/wholeblob/cache"
 	"github.com/wholeblob/wholeblob/fileblob"
 	"github.com/wholeblob/wholeblob/gcsblob"
 	"github.com/wholeblob/wholeblob/internal/param"
@@ -56,80 +56,123 @@ const fileSuffix = "_file"
 
 func (s scheme) secret(name string) bool { return slices.Contains(s.secrets, name) }
 
-// opener checks c as a whole.
-func (c Config) opener(sc scheme) (openFunc, error) {
-	q, secrets := make(url.Values), c.secrets.open()
+// plan is a stack that has been checked and not opened.
+type plan struct {
+	open  openFunc
+	cache *cache.Options // nil: none
+}
+
+// plan checks c as a whole.
+func (c Config) plan(sc scheme) (plan, error) {
+	store, cached, err := c.split(sc)
+	if err != nil {
+		return plan{}, err
+	}
+	u, err := param.ParseURL(store)
+	if err != nil {
+		return plan{}, &Error{Setting: "url", Err: err}
+	}
+	open, err := sc.check(store, u)
+	if err != nil {
+		return plan{}, sc.explain(c.base, err)
+	}
+	u, err = param.ParseURL(cached)
+	if err != nil {
+		return plan{}, &Error{Err: err}
+	}
+	maxGet := int64(0)
+	if text, ok := c.settings["max_get"]; ok {
+		if maxGet, err = param.ParseSize(text); err != nil {
+			return plan{}, &Error{Setting: "max_get", Err: err} // not after the store has read it
+		}
+	}
+	o, err := checkCache(u.Query, maxGet)
+	if err != nil {
+		return plan{}, sc.explain(c.base, err)
+	}
+	return plan{open, o}, nil
+}
+
+// split checks the secrets, and returns URLs with the other settings: those of the store and those of the cache.
+func (c Config) split(sc scheme) (store, cached string, err error) {
+	q, cq, secrets := make(url.Values), make(url.Values), c.secrets.open()
 	for name, value := range c.settings {
 		secret, file := strings.CutSuffix(name, fileSuffix)
 		if file && sc.secret(secret) {
 			if _, twice := secrets[secret]; twice {
-				return nil, &Error{Setting: name, Err: invalid("%s is given too: want one of them", secret)}
+				return "", "", &Error{Setting: name, Err: invalid("%s is given too: want one of them", secret)}
 			}
 			continue
 		}
-		q.Set(name, value)
+		if cacheSetting(name) {
+			cq.Set(name, value)
+		} else {
+			q.Set(name, value)
+		}
 	}
 	for name, value := range secrets {
 		if value == redacted {
-			return nil, &Error{Setting: name, Err: invalid("is %s: the secret was left out when this was written", redacted)}
+			return "", "", &Error{Setting: name, Err: invalid("is %s: the secret was left out when this was written", redacted)}
 		}
 	}
 	for _, pair := range sc.pairs {
 		if c.hasSecret(pair[0]) && !c.hasSecret(pair[1]) {
-			return nil, &Error{Setting: pair[1], Err: invalid("is missing: %s is of no use without it", pair[0])}
+			return "", "", &Error{Setting: pair[1], Err: invalid("is missing: %s is of no use without it", pair[0])}
 		}
 	}
-	raw := c.base
-	if len(q) > 0 {
-		raw += "?" + q.Encode()
+	return withQuery(c.base, q), withQuery("cache://", cq), nil
+}
+
+func withQuery(base string, q url.Values) string {
+	if len(q) == 0 {
+		return base
 	}
-	u, err := param.ParseURL(raw)
-	if err != nil {
-		return nil, &Error{Setting: "url", Err: err}
-	}
-	open, err := sc.check(raw, u)
-	if err != nil {
-		return nil, sc.explain(err)
-	}
-	return open, nil
+	return base + "?" + q.Encode()
 }
 
 func (c Config) hasSecret(name string) bool {
 	return c.secrets.open()[name] != "" || c.settings[name+fileSuffix] != ""
 }
 
-// names lists the settings there are. The store's own reader of URLs knows them: it tells when it is asked for another.
+// names lists the settings there are. Those who read them know them, and tell when they are asked for another.
 func (s scheme) names(base string) []string {
-	raw := base + "?no-such-setting=x"
-	u, err := param.ParseURL(raw)
+	const other = "?no-such-setting=x"
+	u, err := param.ParseURL(base + other)
 	if err != nil {
 		return nil
 	}
-	var e *Error
-	if _, err = s.check(raw, u); errors.As(s.explain(err), &e) {
-		return e.Valid
+	_, err = s.check(base+other, u)
+	var p *param.Error
+	if !errors.As(err, &p) || p.Valid == nil {
+		return nil
 	}
-	return nil
+	names := slices.Clone(p.Valid)
+	if u, err = param.ParseURL("cache://" + other); err == nil {
+		_, err = checkCache(u.Query, 0)
+	}
+	if errors.As(err, &p) {
+		names = append(names, p.Valid...)
+	}
+	for _, name := range s.secrets {
+		names = append(names, name, name+fileSuffix)
+	}
+	slices.Sort(names)
+	return names
 }
 
 // explain turns the error of a URL parameter into that of a setting, which may have been written elsewhere.
-func (s scheme) explain(err error) error {
+func (s scheme) explain(base string, err error) error {
+	var own *Error
 	var p *param.Error
-	var b *blob.Error
 	switch {
-	case errors.As(err, &p):
-	case errors.As(err, &b) && b.Err != nil: // "s3: open" says nothing: nothing has been opened
-		return &Error{Err: b.Err}
-	default:
-		return &Error{Err: err}
+	case errors.As(err, &own):
+		return own
+	case !errors.As(err, &p): // "s3: open" says nothing: nothing has been opened
+		return &Error{Err: cause(err)}
 	}
 	e := &Error{Setting: p.Name, Err: p.Err}
 	if p.Valid != nil {
-		e.Valid = slices.Clone(p.Valid)
-		for _, name := range s.secrets {
-			e.Valid = append(e.Valid, name, name+fileSuffix)
-		}
-		slices.Sort(e.Valid)
+		e.Valid = s.names(base)
 	}
 	return e
 }

@@ -1,0 +1,166 @@
+package config
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/wholeblob/wholeblob/blob"
+	"github.com/wholeblob/wholeblob/cache"
+	"github.com/wholeblob/wholeblob/internal/param"
+	"github.com/wholeblob/wholeblob/memblob"
+)
+
+// cacheSetting reports whether a setting is the cache's and not the store's.
+func cacheSetting(name string) bool { return name == "cache" || strings.HasPrefix(name, "cache_") }
+
+// Cache returns the options of the cache that Open puts in front of the store, but for the logger; nil if it puts none. A program that has the
+// store in hand already can give them to cache.New.
+func (c Config) Cache() *cache.Options {
+	sc, ok := schemes()[c.Scheme()]
+	if !ok {
+		return nil
+	}
+	p, err := c.plan(sc)
+	if err != nil { // not after Parse
+		return nil
+	}
+	return p.cache
+}
+
+// checkCache reads the settings of the cache and does no I/O. maxGet is the store's. It returns nil options if there is to be no cache.
+func checkCache(q *param.Values, maxGet int64) (*cache.Options, error) {
+	o := &cache.Options{
+		Memory:         cacheMemory(q),
+		Dir:            q.String("cache_dir", ""),
+		Disk:           cacheSize(q, "cache_disk"),
+		Block:          cacheSize(q, "cache_block"),
+		MaxFill:        cacheSize(q, "cache_max_fill"),
+		FillBytes:      cacheSize(q, "cache_fill_bytes"),
+		Revalidate:     cacheRevalidate(q),
+		NoWriteThrough: !q.Bool("cache_write_through", true),
+		MaxGet:         maxGet,
+	}
+	asked := false
+	for range q.All() {
+		asked = true
+	}
+	on := q.Enum("cache", "on", "on", "off") == "on"
+	if err := refused(cache.Options{Block: o.Block}); err != nil {
+		q.Fail("cache_block", err)
+	}
+	if err := q.Err(); err != nil {
+		return nil, err
+	}
+	if err := refused(cache.Options{Dir: o.Dir, Disk: o.Disk}); err != nil {
+		switch {
+		case o.Disk == 0:
+			return nil, &Error{Setting: "cache_disk", Err: invalid("is missing: cache_dir is of no use without it")}
+		case o.Dir == "":
+			return nil, &Error{Setting: "cache_dir", Err: invalid("is missing: cache_disk is of no use without it")}
+		}
+		return nil, &Error{Setting: "cache_disk", Err: err}
+	}
+	if o.Memory < 0 && o.Dir == "" {
+		return nil, &Error{Setting: "cache_memory", Err: invalid("is off and there is no cache_dir: a cache needs one of the two")}
+	}
+	if err := refused(*o); err != nil {
+		return nil, &Error{Err: err}
+	}
+	// Off means that there is no such layer, and not cache.Options.Off, which counts what goes past it: nothing of the cache is on the way of
+	// a call, so that a program with it off is what the same program without it would be. Its settings are checked all the same: turning
+	// it on again must not be what fails.
+	if !asked || !on {
+		return nil, nil //nolint:nilnil // no cache is a Config like any other
+	}
+	return o, nil
+}
+
+// cacheMemory takes the size of the memory tier. 0 is refused, since it could be taken for none as well as for the default.
+func cacheMemory(q *param.Values) int64 {
+	switch text := q.String("cache_memory", ""); text {
+	case "":
+		return 0
+	case "off":
+		return -1
+	default:
+		n, err := param.ParseSize(text)
+		if err == nil && n == 0 {
+			err = invalid("is 0: want a size, or off for none")
+		}
+		if err != nil {
+			q.Fail("cache_memory", err)
+		}
+		return n
+	}
+}
+
+func cacheSize(q *param.Values, name string) int64 {
+	n := q.Size(name, 0)
+	if n == 0 { // Fail does nothing where the setting is not given
+		q.Fail(name, invalid("is 0: want a size above 0, or leave it out for its default"))
+	}
+	return n
+}
+
+func cacheRevalidate(q *param.Values) time.Duration {
+	switch text := q.String("cache_revalidate", "never"); text {
+	case "never":
+		return 0
+	case "always":
+		return cache.Always
+	default:
+		d, err := param.ParseDuration(text)
+		if err != nil || d == 0 {
+			q.Fail("cache_revalidate", invalid("%s: want never, always or a duration above 0 such as 30s", param.Quote(text)))
+		}
+		return d
+	}
+}
+
+// refused returns what package cache has against options, so that its rules are written once. A cache that is off opens nothing.
+func refused(o cache.Options) error {
+	o.Off = true
+	c, err := cache.New(context.Background(), memblob.New(nil), &o)
+	if err != nil {
+		return cause(err)
+	}
+	return c.Close(context.Background())
+}
+
+// cause takes off what a *blob.Error says of a store, which is not the one at fault.
+func cause(err error) error {
+	var b *blob.Error
+	if errors.As(err, &b) && b.Err != nil {
+		return b.Err
+	}
+	return err
+}
+
+// cached puts the cache around what was opened, and is the last layer of a stack. No options: no cache.
+func (e *environment) cached(ctx context.Context, s opened, o *cache.Options) (*Stack, error) {
+	if o == nil {
+		return &Stack{Blob: s.blob, sweep: s.sweep}, nil
+	}
+	own := *o
+	own.Logger = e.logger
+	c, err := cache.New(ctx, s.blob, &own)
+	if err != nil {
+		return nil, errors.Join(notCached(ctx, err), s.blob.Close(context.WithoutCancel(ctx)))
+	}
+	return &Stack{Blob: c, sweep: s.sweep, cache: c}, nil
+}
+
+// notCached names the setting that err of cache.New is about. Its options have been checked but for what the disk tier wants, so that is what
+// refused. A directory that another process has, or that cannot be used, is no invalid option: that may pass.
+func notCached(ctx context.Context, err error) error {
+	switch {
+	case ctx.Err() != nil:
+		return err
+	case errors.Is(err, blob.ErrInvalidOption):
+		return &Error{Setting: "cache_disk", Err: cause(err)}
+	}
+	return fmt.Errorf("setting %s: %w", param.Quote("cache_dir"), cause(err))
+}

@@ -15,9 +15,9 @@ import (
 // weightUnit is the number of bytes that one unit of otter's weight stands for. Its weights have 32 bits, which would end at 4 GiB.
 const weightUnit = 64
 
-// entryOverhead is what an entry costs beside its bytes: otter's node and its place in the table, the item, the head. It
-// is rounded up from the live heap of tiers full of empty entries.
-const entryOverhead = 384
+// entryOverhead is what an entry costs beside its bytes: otter's node and its place in the table, and the item. It is rounded up from
+// the live heap of tiers full of empty entries, 260 to 280 bytes for each.
+const entryOverhead = 320
 
 // slot is a key of the memory tier: a hash, since otter is fastest with integers. An object has that of its name, a block one of its head and its
 // number. Two that have the same displace each other, and who finds an item looks at whose it is.

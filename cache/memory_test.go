@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/wholeblob/wholeblob/blob"
 	"github.com/wholeblob/wholeblob/memblob"
@@ -89,5 +91,84 @@ func TestReplacedHeadsTakeTheirBlocksAlong(t *testing.T) {
 	c.memory.cache.CleanUp()
 	if n := c.memory.bytes(); n != 0 {
 		t.Errorf("%d bytes are in use by what nobody can reach", n)
+	}
+}
+
+// Slots are hashes: what lies in one is another's if two hashes are the same.
+func TestItemsInTheSlotOfAnotherAreNotFound(t *testing.T) {
+	c := over(t, memblob.New(nil), Options{Block: block})
+	defer mustClose(t, c)
+	m := c.memory
+	other := newHead(blob.Info{Key: "other", Version: "1", Size: 10 * block}, 1, time.Time{})
+	m.cache.Set(m.named(key), other)
+	if m.head(key) != nil || m.peek(key) != nil {
+		t.Error("found the item of another key")
+	}
+	h := newHead(blob.Info{Key: key, Version: "1", Size: 10 * block}, 2, time.Time{})
+	m.put(key, h)
+	if m.head(key) != h || m.peek(key) != h {
+		t.Error("did not displace it")
+	}
+	h.blocks.Add(1)
+	for _, it := range []*item{
+		{obj: blob.Object{Data: []byte("x")}, of: other, index: 3},
+		{obj: blob.Object{Data: []byte("x")}, of: h, index: 4},
+		other,
+	} {
+		m.cache.Set(h.slot(3), it)
+		if m.at(h, 3) != nil {
+			t.Errorf("found the block of another: %+v", it)
+		}
+	}
+	m.add(h, 3, []byte("mine"))
+	if string(m.at(h, 3)) != "mine" {
+		t.Error("did not displace it")
+	}
+	m.cache.Set(m.named(key), &item{obj: blob.Object{Data: []byte("x")}, of: other})
+	if m.head(key) != nil || m.peek(key) != nil {
+		t.Error("took a block for an object")
+	}
+}
+
+// Sums of hits are exact, whenever they are moved on.
+func TestHitsAreCountedExactly(t *testing.T) {
+	var c counters
+	sizes := []int{0, 1, 4 << 10, largestHit, largestHit + 1, 1 << 40}
+	const each = 100_000
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for i := range each {
+				c.hit(sizes[i%len(sizes)])
+			}
+		})
+	}
+	wg.Wait()
+	var hits, bytes, want int64
+	for i := range c.memory {
+		h, b := c.memory[i].add(0, 0)
+		hits, bytes = hits+h, bytes+b
+	}
+	for i := range each {
+		want += 4 * int64(sizes[i%len(sizes)])
+	}
+	if hits != 4*each || bytes != want {
+		t.Errorf("%d hits of %d bytes, want %d of %d", hits, bytes, 4*each, want)
+	}
+	// Both parts of the word are emptied long before they are full.
+	for _, full := range []uint64{(recentHits - 1) << hitShift, recentBytes - 1} {
+		for i := range c.memory {
+			c.memory[i].recent.Store(full)
+		}
+		c.hit(1)
+		emptied := 0
+		for i := range c.memory {
+			if c.memory[i].recent.Load() == 0 {
+				emptied++
+			}
+		}
+		if emptied != 1 {
+			t.Errorf("one hit more than %x emptied %d counters", full, emptied)
+		}
 	}
 }

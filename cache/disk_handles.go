@@ -2,13 +2,10 @@ package cache
 
 import (
 	"container/list"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"sync"
-	"syscall"
 
 	"github.com/wholeblob/wholeblob/blob"
 )
@@ -18,8 +15,6 @@ const (
 	// a descriptor and its header in memory.
 	diskMaxHandles = 256
 	diskMaxSums    = 32 << 20 // bytes of headers in memory
-
-	maxPooledScratch = 64 << 10
 )
 
 // diskHandle is an open, checked entry. Its file stays readable after it has lost its name, so a reader is safe from evictions.
@@ -35,12 +30,17 @@ type diskHandle struct {
 
 // diskHandles keeps the files read last open, up to limits of files and of header bytes.
 type diskHandles struct {
-	mu      sync.Mutex
-	byRun   map[*diskRun]*diskHandle
-	recent  list.List // of *diskHandle, the one used last in front
-	sums    int64
-	closed  bool
-	scratch sync.Pool // *[]byte
+	mu     sync.Mutex
+	byRun  map[*diskRun]*diskHandle
+	recent list.List // of *diskHandle, the one used last in front
+	sums   int64
+	closed bool
+	pool   sync.Pool // *diskBatch
+}
+
+// of reports whether the entry is of that version of the object: another may have the same hashes.
+func (h *diskHandle) of(key, version string) bool {
+	return h.info.Key == key && h.info.Version == version
 }
 
 func (c *diskHandles) get(r *diskRun) *diskHandle {
@@ -168,90 +168,4 @@ func (d *disk) readHeader(file *os.File, name string, size int64, r *diskRun) (*
 		return nil, fmt.Errorf("%w: the header is of another entry than the name", blob.ErrCorrupt)
 	}
 	return &diskHandle{run: r, file: file, diskHeader: *header}, nil
-}
-
-// readAt fills dst with the entry's bytes from rel on and checks each checksum block it touches. The bytes go to dst, those of
-// the first and the last block that were not asked for to scratch; it is one system call.
-func (d *disk) readAt(h *diskHandle, rel int64, dst []byte) error {
-	block := int64(h.sumBlock)
-	stop := rel + int64(len(dst))
-	start := rel / block * block
-	end := min((stop+block-1)/block*block, h.length)
-	scratch, put := d.handles.getScratch(int(rel - start + end - stop))
-	defer put()
-	head, tail := scratch[:rel-start], scratch[rel-start:]
-	if d.fs.fault != nil {
-		if err := d.fs.check("pread", h.run.name()); err != nil {
-			return err
-		}
-	}
-	if err := readFull(h.file, head, dst, tail, h.payload+start); err != nil {
-		return err
-	}
-	for at := start; at < end; at += block {
-		next := min(at+block, end)
-		var sum uint32
-		if at < rel {
-			sum = diskSum(0, head) // shorter than a block
-		}
-		sum = diskSum(sum, dst[max(at, rel)-rel:min(next, stop)-rel])
-		if next > stop {
-			sum = diskSum(sum, tail)
-		}
-		if i := at / block * diskSumSize; sum != binary.LittleEndian.Uint32(h.sums[i:]) {
-			return fmt.Errorf("%w: CRC32C of block %d is %08x", blob.ErrCorrupt, at/block, sum)
-		}
-	}
-	return nil
-}
-
-func (c *diskHandles) getScratch(n int) (b []byte, put func()) {
-	if n == 0 {
-		return nil, func() {}
-	}
-	p, _ := c.scratch.Get().(*[]byte)
-	if p == nil || cap(*p) < n {
-		s := make([]byte, n)
-		p = &s
-	}
-	return (*p)[:n], func() {
-		if cap(*p) <= maxPooledScratch {
-			c.scratch.Put(p)
-		}
-	}
-}
-
-// readFull fills the three buffers from off on.
-func readFull(f *os.File, head, dst, tail []byte, off int64) error {
-	if len(head) == 0 && len(tail) == 0 {
-		_, err := f.ReadAt(dst, off)
-		return err
-	}
-	bufs := make([][]byte, 0, 3)
-	for _, b := range [][]byte{head, dst, tail} {
-		if len(b) > 0 {
-			bufs = append(bufs, b)
-		}
-	}
-	for len(bufs) > 0 {
-		n, err := readVector(f, bufs, off)
-		if errors.Is(err, syscall.EINTR) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		if n == 0 {
-			return io.ErrUnexpectedEOF
-		}
-		off += int64(n)
-		for len(bufs) > 0 && n >= len(bufs[0]) {
-			n -= len(bufs[0])
-			bufs = bufs[1:]
-		}
-		if n > 0 {
-			bufs[0] = bufs[0][n:]
-		}
-	}
-	return nil
 }

@@ -87,7 +87,7 @@ func (d *disk) readRuns(g *diskGen, key, version string, off int64, dst []byte) 
 var errOtherKey = errors.New("an entry of another key")
 
 func (d *disk) readRun(h *diskHandle, key, version string, off int64, dst []byte) error {
-	if h.info.Key != key || h.info.Version != version {
+	if !h.of(key, version) {
 		return errOtherKey
 	}
 	if len(dst) == 0 {

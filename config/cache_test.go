@@ -165,18 +165,20 @@ func TestSettingsOfTheCacheAreListed(t *testing.T) {
 	}
 }
 
-func set(t *testing.T, s blob.Blob, text string) {
+const hello = "hello"
+
+func setHello(t *testing.T, s blob.Blob) {
 	t.Helper()
-	if _, err := s.Set(t.Context(), "k", blob.Bytes([]byte(text)), nil); err != nil {
+	if _, err := s.Set(t.Context(), "k", blob.Bytes([]byte(hello)), nil); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func get(t *testing.T, s blob.Blob, want string) {
+func getHello(t *testing.T, s blob.Blob) {
 	t.Helper()
 	obj, err := s.Get(t.Context(), "k", nil)
-	if err != nil || string(obj.Data) != want {
-		t.Errorf("%q, %v, want %q", obj.Data, err, want)
+	if err != nil || string(obj.Data) != hello {
+		t.Errorf("%q, %v, want %q", obj.Data, err, hello)
 	}
 }
 
@@ -190,10 +192,10 @@ func TestTheCacheIsOutsideTheRetries(t *testing.T) {
 			}
 			counters := new(retry.Counters)
 			stack := open(t, cfg, config.WithCounters(counters))
-			set(t, stack, "hello")
+			setHello(t, stack)
 			before := counters.Snapshot().Attempts
 			for range 10 {
-				get(t, stack, "hello")
+				getHello(t, stack)
 			}
 			if n := counters.Snapshot().Attempts - before; n != 1 {
 				t.Errorf("%d attempts for ten reads", n)
@@ -228,7 +230,7 @@ func TestFetchesOfTheCacheAreRetried(t *testing.T) {
 	server.PutObject("bucket", "k", [][]byte{[]byte("hello")}, nil)
 	server.Inject(fakes3.Fault{Op: "GetObject", Nth: 1, Reply: &fakes3.Reply{Status: 503, Code: "SlowDown"}})
 	counters := new(retry.Counters)
-	get(t, open(t, cfg, config.WithCounters(counters)), "hello")
+	getHello(t, open(t, cfg, config.WithCounters(counters)))
 	if c := counters.Snapshot(); c.Throttled != 1 {
 		t.Errorf("%+v", c)
 	}
@@ -242,10 +244,10 @@ func TestTheDiskTierOutlivesTheStack(t *testing.T) {
 		counters := new(retry.Counters)
 		stack := open(t, cfg, config.WithCounters(counters))
 		if i == 0 {
-			set(t, stack, "hello")
+			setHello(t, stack)
 		}
 		before := counters.Snapshot().Attempts
-		if get(t, stack, "hello"); i == 1 {
+		if getHello(t, stack); i == 1 {
 			if s, _ := stack.CacheStats(); s.DiskHits != 1 || counters.Snapshot().Attempts != before {
 				t.Errorf("%+v, %d attempts", s, counters.Snapshot().Attempts-before)
 			}
@@ -261,10 +263,10 @@ func TestOffKeepsTheCacheOut(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "cache")
 	counters := new(retry.Counters)
 	stack := open(t, parse(t, "mem://?cache=off&cache_disk=16MiB&cache_dir="+filepath.ToSlash(dir)), config.WithCounters(counters))
-	set(t, stack, "hello")
+	setHello(t, stack)
 	before := counters.Snapshot().Attempts
 	for range 10 {
-		get(t, stack, "hello")
+		getHello(t, stack)
 	}
 	if n := counters.Snapshot().Attempts - before; n != 10 {
 		t.Errorf("%d attempts for ten reads", n)
@@ -322,7 +324,7 @@ func TestTheCacheReportsToTheLoggerOfTheStack(t *testing.T) {
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
 	}
-	set(t, stack, "hello")
+	setHello(t, stack)
 	if err := stack.Close(t.Context()); err != nil { // which waits for what the cache writes
 		t.Fatal(err)
 	}

@@ -32,7 +32,7 @@ const cleanupLimit = time.Minute
 var errFailed = errors.New("bench failed")
 
 // bench runs the subcommand. Once a store is open, its objects are deleted and it is closed, whatever happens.
-func (c command) bench(ctx context.Context, args []string) error {
+func (c command) bench(ctx context.Context, args []string) (err error) {
 	conf, help, err := parseFlags(args)
 	if err != nil {
 		return err
@@ -48,6 +48,18 @@ func (c command) bench(ctx context.Context, args []string) error {
 	if t.stop != nil {
 		defer t.stop()
 	}
+	if err := t.setCache(conf); err != nil {
+		return err
+	}
+	remove, err := t.ownCacheDir()
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if removeErr := remove(); removeErr != nil {
+			err = errors.Join(err, removeErr)
+		}
+	}()
 	if conf.timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, conf.timeout, fmt.Errorf("--timeout of %v: %w", conf.timeout, context.DeadlineExceeded))
@@ -78,7 +90,7 @@ func (c command) benchStore(ctx context.Context, conf benchFlags, t target, stor
 		return errors.Join(err, closeStore(ctx, store))
 	}
 	r := &runner{
-		conf: conf, view: view, prefix: prefix, counters: counters,
+		conf: conf, store: store, view: view, prefix: prefix, cache: t.cache, counters: counters,
 		progress: newProgress(c.stderr, c.environ),
 		report:   newReport(conf, t, store, prefix),
 	}
@@ -158,7 +170,10 @@ func (r *runner) runSize(ctx context.Context, size int64) error {
 	if err := r.listPhase(ctx, size, dir, there, len(there) == len(all)); err != nil {
 		return err
 	}
-	if _, err := r.phase(ctx, phaseGet, size, shuffled(there, r.conf.seed), r.get); err != nil {
+	if _, err := r.phase(ctx, phaseGet, size, shuffled(there, r.conf.seed), r.getFrom(r.view, phaseGet)); err != nil {
+		return err
+	}
+	if err := r.cachedReads(ctx, size, shuffled(there, r.conf.seed)); err != nil {
 		return err
 	}
 	_, err = r.phase(ctx, phaseDelete, size, there, r.delete)
@@ -184,32 +199,37 @@ func (r *runner) set(ctx context.Context, w *worker, obj object) error {
 	return err
 }
 
-func (r *runner) get(ctx context.Context, w *worker, obj object) error {
+// getFrom reads through view, and compares what comes.
+func (r *runner) getFrom(view blob.Blob, phase string) operation {
+	return func(ctx context.Context, w *worker, obj object) error { return r.get(ctx, w, obj, view, phase) }
+}
+
+func (r *runner) get(ctx context.Context, w *worker, obj object, view blob.Blob, phase string) error {
 	opts := new(blob.GetOptions)
 	if r.conf.dst {
 		opts.Dst = w.buffer(obj.size)
 	}
 	var got blob.Object
 	err := w.timed(obj.size, func() (err error) {
-		got, err = r.view.Get(ctx, obj.key, opts)
+		got, err = view.Get(ctx, obj.key, opts)
 		return err
 	})
 	if err != nil {
 		return err
 	}
 	if got.Key != obj.key || got.Size != obj.size || got.Offset != 0 {
-		return r.wrong(phaseGet, obj, got.Info)
+		return r.wrong(phase, obj, got.Info)
 	}
 	if int64(len(got.Data)) != obj.size {
 		return &Mismatch{
-			Phase: phaseGet, Key: obj.key, Offset: min(int64(len(got.Data)), obj.size),
+			Phase: phase, Key: obj.key, Offset: min(int64(len(got.Data)), obj.size),
 			Want: fmt.Sprintf("%d bytes", obj.size), Got: fmt.Sprintf("%d bytes", len(got.Data)),
 		}
 	}
 	c, at := newContent(r.conf.seed, obj), int64(-1)
 	w.content(func() { at = c.check(got.Data) })
 	if at >= 0 {
-		return c.mismatch(obj, got.Data, at)
+		return c.mismatch(phase, obj, got.Data, at)
 	}
 	return nil
 }

@@ -43,6 +43,8 @@ type benchFlags struct {
 	source      string
 	dst         bool
 	json        bool
+	cache       cacheSwitch
+	cacheDir    string
 	timeout     time.Duration // 0: none
 }
 
@@ -62,7 +64,7 @@ URL is the store:
   azblob://container/prefix       Azure Blob Storage; account=name, and endpoint=http://host:port/account for an
                                   emulator; the default credential chain, or a key in WHOLEBLOB_ACCOUNT_KEY
 
-Parameters are the settings of package config. Its secrets are read from WHOLEBLOB_ and the name in upper case, such
+Parameters are the settings of package config, among them those of the cache, such as cache_memory=1GiB. Secrets are read from WHOLEBLOB_ and the name in upper case, such
 as WHOLEBLOB_SECRET_KEY, or from the file that a parameter such as secret_key_file names.
 
   (none)                          a fake S3 server inside this process, on loopback: shows the path through the
@@ -85,6 +87,8 @@ func parseFlags(args []string) (c benchFlags, help string, err error) {
 	fs.StringVar(&c.source, "source", sourceBytes, "`kind` of source of each set: bytes, or readerat, which makes the content while it is sent")
 	fs.BoolVar(&c.dst, "dst", false, "get into buffers that are used again")
 	fs.BoolVar(&c.json, "json", false, "print the result as JSON")
+	fs.Var(&c.cache, "cache", "get through a cache too, cold and warm, beside the gets without; --cache=off: no cache, whatever the URL says")
+	fs.StringVar(&c.cacheDir, "cache-dir", "", "with --cache: `directory` for a cache on disk of 1GiB, which is read after it was opened anew; the run's files in it are removed")
 	timeout := fs.String("timeout", "0", "`duration` after which the run fails; 0: none")
 
 	var urls []string
@@ -131,6 +135,8 @@ func (c benchFlags) check() error {
 		return usageError("--count: %d: want 0 to %d", c.count, countLimit)
 	case c.concurrency < 1 || c.concurrency > concurrencyLimit:
 		return usageError("--concurrency: %d: want 1 to %d", c.concurrency, concurrencyLimit)
+	case c.cacheDir != "" && c.cache != cacheOn:
+		return usageError("--cache-dir: of no use without --cache")
 	case c.source != sourceBytes && c.source != sourceReaderAt:
 		return usageError("--source: %q: want %s or %s", c.source, sourceBytes, sourceReaderAt)
 	}

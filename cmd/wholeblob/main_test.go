@@ -106,6 +106,11 @@ func TestBadArgumentsAreNamedBeforeAnyStoreIsOpened(t *testing.T) {
 		"timeout":          {[]string{"bench", "--timeout", "30", "mem://"}, `duration "30"`},
 		"timeout sign":     {[]string{"bench", "--timeout=-1s", "mem://"}, `duration "-1s"`},
 		"source":           {[]string{"bench", "--source", "stream", "mem://"}, `"stream"`},
+		"cache switch":     {[]string{"bench", "--cache=yes", "mem://"}, `"yes"`},
+		"cache directory":  {[]string{"bench", "--cache-dir=/x", "mem://"}, "--cache-dir: of no use without --cache"},
+		"cache off, dir":   {[]string{"bench", "--cache=off", "--cache-dir=/x", "mem://"}, "--cache-dir: of no use without --cache"},
+		"two directories":  {[]string{"bench", "--cache", "--cache-dir=/x", "mem://?cache_dir=/y&cache_disk=1GiB"}, "cache_dir is in the URL"},
+		"cache setting":    {[]string{"bench", "--cache", "mem://?cache_block=5"}, `"cache_block"`},
 		"after the URL":    {[]string{"bench", "mem://", "--source", "stream"}, `"stream"`},
 	} {
 		t.Run(name, func(t *testing.T) {

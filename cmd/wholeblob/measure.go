@@ -48,6 +48,9 @@ func (m *measurement) end(workers []worker, errs int64) *Phase {
 	cpu = max(cpu-contentCPU, 0)
 
 	row.Ops = int64(len(samples))
+	for _, d := range samples {
+		row.OpSeconds += d.Seconds()
+	}
 	row.Errors = errs
 	row.Seconds = wall.Seconds()
 	row.OpsPerS = perSecond(float64(row.Ops), wall)

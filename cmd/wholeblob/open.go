@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/wholeblob/wholeblob/blob"
+	"github.com/wholeblob/wholeblob/cache"
 	"github.com/wholeblob/wholeblob/config"
 	"github.com/wholeblob/wholeblob/internal/fakes3"
 	"github.com/wholeblob/wholeblob/retry"
@@ -27,7 +28,8 @@ type target struct {
 	name     string // to show: a URL without parameters
 	embedded bool
 	cfg      config.Config
-	stop     func() // ends what was started for it; may be nil
+	cache    *cache.Options // of the cache to compare the store with; nil: none
+	stop     func()         // ends what was started for it; may be nil
 }
 
 // findStore checks a URL, and adds the secrets in the environment. Its errors name what is wrong and show no credentials.

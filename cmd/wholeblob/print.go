@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -26,6 +27,9 @@ func (r *Report) writeTable(w io.Writer) error {
 		b.WriteString("NOTE: this is the embedded fake S3 server, in memory of this process, over loopback: not a real store.\n" +
 			"      Processor time and memory below are those of client and server together.\n")
 	}
+	if r.Cached {
+		b.WriteString("NOTE: reads go through the cache that the URL asks for, and sets fill it. --cache shows both ways, --cache=off the store alone.\n")
+	}
 	dst := "new memory"
 	if r.Dst {
 		dst = "buffers used again"
@@ -42,6 +46,9 @@ func (r *Report) writeTable(w io.Writer) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
+	if err := r.writeReads(&b); err != nil {
+		return err
+	}
 	fmt.Fprintf(&b, "\nretries: %s; slept %.2f s between attempts\n", r.Retries, r.SleptSeconds)
 	fmt.Fprintf(&b, "processor time: %s s/GiB over sets and gets, without making and checking content\n", number(r.CPUPerGiB))
 	fmt.Fprintf(&b, "peak RSS: %s, of which the bench's own buffers up to %s\n", mebibytes(r.PeakRSS), mebibytes(r.BufferBytes))
@@ -50,14 +57,36 @@ func (r *Report) writeTable(w io.Writer) error {
 	return err
 }
 
+// writeReads compares the gets without a cache with those through one, if there are any.
+func (r *Report) writeReads(b *strings.Builder) error {
+	if !slices.ContainsFunc(r.Phases, func(p *Phase) bool { return p.Cache != nil }) {
+		return nil
+	}
+	b.WriteString("\nreads without a cache and through one; requests are those that the store got, speedups are of the mean time:\n")
+	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "phase\tsize\tops\tMiB/s\tmean\tspeedup\trequests\tmemory hits\tdisk hits\tmisses\tbypassed\tnot kept\t")
+	for _, p := range r.Phases {
+		if p.Phase != phaseGet && p.Cache == nil {
+			continue
+		}
+		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t", p.Phase, param.FormatSize(p.Size), p.Ops, number(p.MiBPerS), latency(p.mean()))
+		if c := p.Cache; c == nil {
+			fmt.Fprintf(t, "-\t%d\t-\t-\t-\t-\t-\t\n", p.Attempts)
+		} else {
+			fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t\n", number(c.Speedup), p.Attempts, c.MemoryHits, c.DiskHits, c.Misses, c.Bypassed, c.NotKept)
+		}
+	}
+	return t.Flush()
+}
+
 // moved says how many bytes were written and verified.
 func moved(r *Report) string {
 	var set, got int64
 	for _, p := range r.Phases {
-		switch p.Phase {
-		case phaseSet:
+		switch {
+		case p.Phase == phaseSet:
 			set += p.Bytes
-		case phaseGet:
+		case strings.HasPrefix(p.Phase, phaseGet):
 			got += p.Bytes
 		}
 	}

@@ -45,6 +45,47 @@ peak RSS: 345 MiB, of which the bench's own buffers up to 256 MiB
 	}
 }
 
+func TestCacheTableLayout(t *testing.T) {
+	r := &Report{
+		Version: "wholeblob v1 go1 os/arch", Store: "file", URL: "file:///d", Prefix: "wholeblob-bench-0/", Cached: true,
+		Seed: 1, Concurrency: 8, Source: sourceBytes, Dst: true, CPUs: 2,
+	}
+	r.add(&Phase{Phase: phaseSet, Size: 4096, Ops: 1000, Bytes: 4096000, OpSeconds: 9, Attempts: 1000}, 0)
+	r.add(&Phase{Phase: phaseGet, Size: 4096, Ops: 1000, Bytes: 4096000, MiBPerS: 9.876, OpSeconds: 2, Attempts: 1001}, 0)
+	r.add(&Phase{Phase: phaseCold, Size: 4096, Ops: 1000, Bytes: 4096000, MiBPerS: 9, OpSeconds: 2.5, Attempts: 1000}, 0)
+	r.addCache(&CacheReads{Misses: 998, Bypassed: 2, NotKept: 1})
+	r.add(&Phase{Phase: phaseWarm, Size: 4096, Ops: 1000, Bytes: 4096000, MiBPerS: 12345, OpSeconds: 0.002, Attempts: 2}, 0)
+	r.addCache(&CacheReads{MemoryHits: 998, Misses: 2})
+	r.add(&Phase{Phase: phaseDisk, Size: 4096, Ops: 1000, Bytes: 4096000, MiBPerS: 98.76, OpSeconds: 0.05}, 0)
+	r.addCache(&CacheReads{DiskHits: 1000})
+	r.add(&Phase{Phase: phaseGet, Size: 64 << 20, Ops: 1, Bytes: 64 << 20, MiBPerS: 500, OpSeconds: 4, Attempts: 8}, 0)
+	r.add(&Phase{Phase: phaseCold, Size: 64 << 20}, 0)
+	r.addCache(&CacheReads{})
+	const note = `
+NOTE: reads go through the cache that the URL asks for, and sets fill it. --cache shows both ways, --cache=off the store alone.
+`
+	const want = `
+reads without a cache and through one; requests are those that the store got, speedups are of the mean time:
+     phase   size   ops  MiB/s   mean  speedup  requests  memory hits  disk hits  misses  bypassed  not kept
+       get   4KiB  1000   9.88    2ms        -      1001            -          -       -         -         -
+  get cold   4KiB  1000   9.00  2.5ms     0.80      1000            0          0     998         2         1
+  get warm   4KiB  1000  12345    2µs     1000         2          998          0       2         0         0
+  get disk   4KiB  1000   98.8   50µs     40.0         0            0       1000       0         0         0
+       get  64MiB     1    500     4s        -         8            -          -       -         -         -
+  get cold  64MiB     0      -      -        -         0            0          0       0         0         0
+
+retries: none;`
+	var b strings.Builder
+	if err := r.writeTable(&b); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{note, want, "\n4 MiB written, 80 MiB read back and compared"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("got\n%s\nwant in it\n%s", &b, want)
+		}
+	}
+}
+
 func TestPercentilesAreSamples(t *testing.T) {
 	var samples []time.Duration
 	for i := range 100 {

@@ -20,7 +20,8 @@ type Report struct {
 	Concurrency int    `json:"concurrency"`
 	Source      string `json:"source"` // "bytes" or "readerat"
 	Dst         bool   `json:"dst"`
-	CPUs        int    `json:"cpus"` // that Go uses
+	Cached      bool   `json:"cached"` // the whole run goes through a cache, since the URL asks for one and --cache was not given
+	CPUs        int    `json:"cpus"`   // that Go uses
 
 	Phases []*Phase `json:"phases"` // in the order in which they ran
 
@@ -40,7 +41,7 @@ type Report struct {
 
 // Phase is one phase of one size.
 type Phase struct {
-	Phase   string  `json:"phase"`          // set, list, get, delete
+	Phase   string  `json:"phase"`          // set, list, get, with --cache also "get cold", "get warm" and "get disk", and delete
 	Size    int64   `json:"size"`           // of each object in bytes
 	Ops     int64   `json:"ops"`            // that succeeded; of list: whole listings
 	Keys    int64   `json:"keys,omitempty"` // of list: in each listing
@@ -49,12 +50,15 @@ type Phase struct {
 	MiBPerS float64 `json:"mib_per_s"`
 	OpsPerS float64 `json:"ops_per_s"`
 	Latency
+	OpSeconds      float64 `json:"op_s"`     // in operations that succeeded, added up over the workers
 	Attempts       int64   `json:"attempts"` // tries of operations, or of requests where one operation takes several
 	Retries        Retries `json:"retries"`
 	Errors         int64   `json:"errors"`
 	CPUSeconds     float64 `json:"cpu_s"` // of the process, without making and checking content
 	CPUPerGiB      float64 `json:"cpu_s_per_gib"`
 	ContentSeconds float64 `json:"content_s"` // making and checking content, added up over the workers
+
+	Cache *CacheReads `json:"cache,omitempty"` // of the phases that read through a cache
 }
 
 // Retries are attempts after the first, by the failure that made them necessary.
@@ -77,7 +81,7 @@ type Failure struct {
 func newReport(conf benchFlags, t target, store blob.Blob, prefix string) *Report {
 	return &Report{
 		Version: version(), Store: store.Capabilities().Store, URL: t.name, Embedded: t.embedded, Prefix: prefix,
-		Seed: conf.seed, Concurrency: conf.concurrency, Source: conf.source, Dst: conf.dst, CPUs: runtime.GOMAXPROCS(0),
+		Seed: conf.seed, Concurrency: conf.concurrency, Source: conf.source, Dst: conf.dst, Cached: t.cfg.Cache() != nil, CPUs: runtime.GOMAXPROCS(0),
 		Phases: []*Phase{},
 	}
 }

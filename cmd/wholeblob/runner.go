@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/wholeblob/wholeblob/blob"
+	"github.com/wholeblob/wholeblob/cache"
 	"github.com/wholeblob/wholeblob/internal/param"
 	"github.com/wholeblob/wholeblob/retry"
 )
@@ -26,8 +27,10 @@ var errStopped = errors.New("stopped")
 // runner runs the phases one after the other, each with its own workers.
 type runner struct {
 	conf     benchFlags
+	store    blob.Blob
 	view     blob.Blob // the store below prefix
 	prefix   string
+	cache    *cache.Options // of the phases that read through one; nil: there are none
 	counters *retry.Counters
 	progress *progress
 	report   *Report
@@ -78,7 +81,7 @@ func (w *worker) buffer(n int64) []byte {
 // phase runs op on all objects and adds a row to the report. It returns the objects on which op succeeded, in
 // their order, and an error if the run must end: a *Mismatch, ctx's, or too many failures.
 func (r *runner) phase(ctx context.Context, name string, size int64, objects []object, op operation) ([]object, error) {
-	r.progress.start(fmt.Sprintf("%-6s %8s", name, param.FormatSize(size)), len(objects))
+	r.progress.start(fmt.Sprintf("%-8s %8s", name, param.FormatSize(size)), len(objects))
 	defer r.progress.stop()
 	m := r.measure(name, size)
 	failed := &failures{phase: name, prefix: r.prefix, report: r.report}

@@ -139,9 +139,9 @@ func (m *Mismatch) Error() string {
 // mismatchShown is how many bytes a Mismatch shows of each side.
 const mismatchShown = 16
 
-func (c content) mismatch(obj object, data []byte, off int64) *Mismatch {
+func (c content) mismatch(phase string, obj object, data []byte, off int64) *Mismatch {
 	got := data[off:min(off+mismatchShown, int64(len(data)))]
 	want := make([]byte, len(got))
 	_, _ = c.ReadAt(want, off) // io.EOF at the end is none
-	return &Mismatch{Phase: phaseGet, Key: obj.key, Offset: off, Want: fmt.Sprintf("%x", want), Got: fmt.Sprintf("%x", got)}
+	return &Mismatch{Phase: phase, Key: obj.key, Offset: off, Want: fmt.Sprintf("%x", want), Got: fmt.Sprintf("%x", got)}
 }

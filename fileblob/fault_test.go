@@ -18,13 +18,13 @@ type operation struct {
 	name    string
 	opts    Options
 	prepare func(t *testing.T, s *Store)
-	run     func(ctx context.Context, s *Store) error
+	run     func(ctx context.Context, s blob.Blob) error
 }
 
 func operations() []operation {
 	big := strings.Repeat("new", 100_000)
-	put := func(cond func(v string) blob.Condition) func(context.Context, *Store) error {
-		return func(ctx context.Context, s *Store) error {
+	put := func(cond func(v string) blob.Condition) func(context.Context, blob.Blob) error {
+		return func(ctx context.Context, s blob.Blob) error {
 			o := &blob.SetOptions{}
 			if cond != nil {
 				info, err := s.Stat(ctx, "a/k")
@@ -44,10 +44,10 @@ func operations() []operation {
 		{"set absent", Options{}, func(*testing.T, *Store) {}, put(func(string) blob.Condition { return blob.IfAbsent() })},
 		{"set over", Options{}, old, put(nil)},
 		{"set version", Options{}, old, put(blob.IfVersion)},
-		{"delete", Options{}, old, func(ctx context.Context, s *Store) error { return s.Delete(ctx, "a/k", nil) }},
-		{"delete kept", Options{Restore: true}, old, func(ctx context.Context, s *Store) error { return s.Delete(ctx, "a/k", nil) }},
-		{"delete all", Options{}, old, func(ctx context.Context, s *Store) error { return s.DeleteAll(ctx, []string{"a/k"}) }},
-		{"restore", Options{Restore: true}, deleted, func(ctx context.Context, s *Store) error { _, err := s.Restore(ctx, "a/k"); return err }},
+		{"delete", Options{}, old, func(ctx context.Context, s blob.Blob) error { return s.Delete(ctx, "a/k", nil) }},
+		{"delete kept", Options{Restore: true}, old, func(ctx context.Context, s blob.Blob) error { return s.Delete(ctx, "a/k", nil) }},
+		{"delete all", Options{}, old, func(ctx context.Context, s blob.Blob) error { return s.DeleteAll(ctx, []string{"a/k"}) }},
+		{"restore", Options{Restore: true}, deleted, func(ctx context.Context, s blob.Blob) error { _, err := s.Restore(ctx, "a/k"); return err }},
 	}
 }
 

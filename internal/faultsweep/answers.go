@@ -32,21 +32,28 @@ func (target *Target) noAnswer(t *testing.T, f fakehttp.Fault, done bool, times 
 	reply.Commit = done
 	s.HTTP().Inject(fakehttp.Fault{Match: target.match(Commit), Times: times, Reply: &reply, Shape: f.Shape})
 	data := content(3 * target.PartSize)
-	st := target.open(t, s, Config{})
+	store, st := target.openBoth(t, s, Config{})
 	info, err := st.Set(t.Context(), theKey, blob.Bytes(data), &blob.SetOptions{If: cond})
+	s.HTTP().ClearFaults()
+	log := s.HTTP().Log()
+	if target.Over != nil {
+		if bad := Agree(t.Context(), st, store, theKey); bad != nil {
+			t.Errorf("after %v: %v", err, bad)
+		}
+	}
 	obj, there := s.Object(theKey)
 	switch {
 	case err == nil && (!there || obj.Version != info.Version || string(obj.Data) != string(data)):
-		t.Errorf("success, there: %t\n%s", there, s.HTTP().Log())
+		t.Errorf("success, there: %t\n%s", there, log)
 	case err != nil && (!errors.Is(err, blob.ErrUnavailable) || blob.OutcomeOf(err) != blob.Unknown || there != done):
-		t.Errorf("%v, outcome %v, there: %t\n%s", err, blob.OutcomeOf(err), there, s.HTTP().Log())
+		t.Errorf("%v, outcome %v, there: %t\n%s", err, blob.OutcomeOf(err), there, log)
 	case err != nil && times == 1 && target.Serial:
-		t.Errorf("an error that another attempt would have mended: %v\n%s", err, s.HTTP().Log())
+		t.Errorf("an error that another attempt would have mended: %v\n%s", err, log)
 	}
-	if n := target.count(s.HTTP().Log(), Commit); n > 3 || n > 1 && !cond.IsZero() && !target.Serial {
+	if n := target.count(log, Commit); n > 3 || n > 1 && !cond.IsZero() && !target.Serial {
 		t.Errorf("%d commits", n)
 	}
-	if n := target.count(s.HTTP().Log(), Abort); n > 0 {
+	if n := target.count(log, Abort); n > 0 {
 		t.Error("an upload was aborted whose commit may have been done")
 	}
 }

@@ -120,7 +120,7 @@ func (target *Target) attempt(t *testing.T, do func(context.Context, blob.Blob) 
 	s.Remove("p/q/gone")
 	policy := quick(attempts)
 	policy.MaxDelay = 10 * time.Microsecond
-	st, err := target.Open(t.Context(), s, Config{Policy: policy, Restore: target.Restore})
+	_, st, err := target.openOver(t.Context(), s, Config{Policy: policy, Restore: target.Restore})
 	if err != nil {
 		t.Fatal(err)
 	}

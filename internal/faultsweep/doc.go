@@ -9,6 +9,10 @@
 // [Sweep], [SweepTCP] and [SweepPairs] fail request i, for i = 0, 1, 2 ... until the operation comes to its end before. The others look
 // at one thing each: [Bodies], [Commits], [Changes], [Pages], [Leaks], [Attempts].
 //
+// With a [Target.Over], a cache in front of the store, the same holds of the whole, and more: after whatever failed, every read says
+// what the store says ([Agree]). [Calls] is the sweep for stores without requests: it fails what a decorator calls. [Stack] and [Tiers] are
+// the stacks that are swept.
+//
 // Targets differ in what their services have: parts in any order or one after the other, an abort or none, a batch of deletes or none,
 // something that can be restored or nothing. A Target says so, and names the requests; see [Kind].
 package faultsweep

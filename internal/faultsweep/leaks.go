@@ -114,7 +114,7 @@ func (target *Target) leak(t *testing.T, c leak) {
 	for i := range 5 {
 		s.Put(fmt.Sprint("l", i), nil, nil)
 	}
-	st, err := target.Open(t.Context(), s, Config{Policy: quick(3)})
+	_, st, err := target.openOver(t.Context(), s, Config{Policy: quick(3)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package faultsweep
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/wholeblob/wholeblob/blob"
@@ -39,7 +40,23 @@ func said(r fakehttp.Reply) string {
 }
 
 func (target *Target) mishaps() []mishap {
-	return append(target.answers(), endings(int64(target.PartSize))...)
+	all := append(target.answers(), endings(int64(target.PartSize))...)
+	if target.Brief {
+		all = slices.DeleteFunc(all, func(m mishap) bool { return !m.typical() })
+	}
+	return all
+}
+
+// typical reports whether m is one of the few that are left of those which look alike from above the engine.
+func (m mishap) typical() bool {
+	switch f := m.fault; {
+	case f.Reply != nil:
+		return m.final || f.Reply.Commit || !m.lost && !m.silent // refused, done but said to have failed, throttled
+	case f.Cut != nil:
+		return f.Cut.At == 100 && f.Cut.How == fakehttp.Reset
+	default:
+		return f.Before == fakehttp.Reset || f.After == fakehttp.Reset || f.After == fakehttp.Silence
+	}
 }
 
 // answers are the mishaps that come as an answer.

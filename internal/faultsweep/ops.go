@@ -28,6 +28,8 @@ type op struct {
 	halfway bool
 	// keeps says that what the service keeps of deleted objects belongs to the state.
 	keeps bool
+	// keys are what it is about. None: theKey.
+	keys []string
 	// restarts says that the operation gives up requests in flight and begins anew, whatever becomes of them.
 	restarts bool
 	// inBubble says that it is swept in a bubble only.

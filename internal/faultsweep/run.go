@@ -2,8 +2,10 @@ package faultsweep
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -33,8 +35,9 @@ type run struct {
 	retries  bool
 	policy   retry.Policy
 	strikes  []struck
-	hits     []hit // written under the server's lock
-	requests int   // of the operation itself
+	hits     []hit       // written under the server's lock
+	requests int         // of the operation itself
+	paused   atomic.Bool // nothing fails: the requests are not the operation's
 	kept     string
 	tally    tally
 }
@@ -74,7 +77,7 @@ func (r *run) bubble(t *testing.T) {
 		defer tr.CloseIdleConnections()
 		c := r.config()
 		c.Transport = tr
-		r.do(t, s, c, func() {
+		r.do(t, s, c, synctest.Wait, func() {
 			synctest.Wait()
 			if n := srv.InFlight(); n > 0 {
 				t.Errorf("%s: %d requests in flight after Close", r, n)
@@ -93,7 +96,8 @@ func (r *run) overTCP(t *testing.T) {
 	s := r.Start(r.op.setup)
 	srv := s.HTTP()
 	defer srv.Close()
-	r.do(t, s, r.config(), func() {
+	idle := func() { eventually(t, func() bool { return srv.InFlight() == 0 }) }
+	r.do(t, s, r.config(), idle, func() {
 		eventually(t, func() bool { return srv.InFlight() == 0 && srv.OpenConns() == 0 })
 	})
 }
@@ -113,11 +117,15 @@ func eventually(t *testing.T, ok func() bool) {
 }
 
 // do runs the operation, closes the store, and judges what is left.
-func (r *run) do(t *testing.T, s Service, c Config, closed func()) {
+func (r *run) do(t *testing.T, s Service, c Config, idle, closed func()) {
 	t.Helper()
-	st, err := r.Open(t.Context(), s, c)
+	store, st, err := r.openOver(t.Context(), s, c)
 	if err == nil && r.op.prepare != nil {
 		err = r.op.prepare(t.Context(), s)
+	}
+	if err == nil && r.Warm {
+		err = Agree(t.Context(), st, store, r.keys()...)
+		idle()
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -127,6 +135,11 @@ func (r *run) do(t *testing.T, s Service, c Config, closed func()) {
 	s.HTTP().ResetLog()
 	err = r.op.run(t.Context(), s, st)
 	r.requests = len(s.HTTP().Log())
+	var stale error
+	if r.Over != nil {
+		idle()
+		stale = r.agree(t.Context(), s, st, store, err)
+	}
 	closeErr := st.Close(t.Context())
 	closed()
 	s.HTTP().ClearFaults()
@@ -134,7 +147,7 @@ func (r *run) do(t *testing.T, s Service, c Config, closed func()) {
 	if err != nil {
 		r.tally.surfaced++
 	}
-	for _, bad := range []error{r.judge(s, err), r.judgeUploads(t.Context(), s, st, closeErr)} {
+	for _, bad := range []error{r.judge(s, err), stale, r.judgeUploads(t.Context(), s, st, closeErr)} {
 		if bad != nil {
 			t.Errorf("%s: %v\nerror of the operation: %v (outcome %v)\nrequests:\n%s", r, bad, err, blob.OutcomeOf(err), s.HTTP().Log())
 		}
@@ -146,6 +159,9 @@ func (r *run) inject(srv *fakehttp.Server) {
 	for _, s := range r.strikes {
 		n := 0
 		s.fault.Match = func(q *fakehttp.Request) bool {
+			if r.paused.Load() {
+				return false
+			}
 			n++
 			if n != s.at+1 {
 				return false
@@ -155,6 +171,41 @@ func (r *run) inject(srv *fakehttp.Server) {
 		}
 		srv.Inject(s.fault)
 	}
+}
+
+// agree checks that the decorator says what the store says, and that after a write that failed it has asked for that.
+func (r *run) agree(ctx context.Context, s Service, through, store blob.Blob, err error) error {
+	r.paused.Store(true)
+	defer r.paused.Store(false)
+	for _, key := range r.keys() {
+		if err == nil || r.op.commits == nil {
+			break
+		}
+		before := len(s.HTTP().Log())
+		if _, err := through.Stat(ctx, key); err != nil && !errors.Is(err, blob.ErrNotFound) {
+			return err
+		}
+		if len(s.HTTP().Log()) == before {
+			return fmt.Errorf("after a write of %q that failed, a read did not ask the store", key)
+		}
+	}
+	return Agree(ctx, through, store, r.keys()...)
+}
+
+func (r *run) keys() []string {
+	if r.op.keys == nil {
+		return []string{theKey}
+	}
+	return r.op.keys
+}
+
+// openOver opens a store, and what is in front of it: the store itself if there is nothing.
+func (target *Target) openOver(ctx context.Context, s Service, c Config) (store, through blob.Blob, err error) {
+	if store, err = target.Open(ctx, s, c); err != nil || target.Over == nil {
+		return store, store, err
+	}
+	through, err = target.Over(ctx, store)
+	return store, through, err
 }
 
 // start starts a service that ends with the test.
@@ -170,20 +221,27 @@ func quick(attempts int) retry.Policy {
 	return retry.Policy{FirstDelay: time.Microsecond, MaxDelay: time.Millisecond, Attempts: attempts}
 }
 
-// open opens a store that is closed with the test.
+// open opens a store, with what is in front of it, that is closed with the test.
 func (target *Target) open(t *testing.T, s Service, c Config) blob.Blob {
+	t.Helper()
+	_, through := target.openBoth(t, s, c)
+	return through
+}
+
+// openBoth is open, and also returns the store itself.
+func (target *Target) openBoth(t *testing.T, s Service, c Config) (store, through blob.Blob) {
 	t.Helper()
 	if c.Policy == (retry.Policy{}) {
 		c.Policy = quick(3)
 	}
-	st, err := target.Open(t.Context(), s, c)
+	store, through, err := target.openOver(t.Context(), s, c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := st.Close(context.Background()); err != nil { // the test's context has ended in a clean-up
+		if err := through.Close(context.Background()); err != nil { // the test's context has ended in a clean-up
 			t.Logf("close: %v", err)
 		}
 	})
-	return st
+	return store, through
 }

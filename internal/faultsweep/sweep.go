@@ -26,7 +26,7 @@ func Sweep(t *testing.T, target *Target) {
 			all.add(sum)
 		})
 	}
-	t.Log("together:", all.String())
+	all.log(t)
 }
 
 // SweepTCP is the same over sockets, where an RST loses what was on its way, with the Store's own transport.
@@ -47,7 +47,7 @@ func SweepTCP(t *testing.T, target *Target) {
 			}
 		})
 	}
-	t.Log("together:", all.String())
+	all.log(t)
 }
 
 // SweepPairs fails two requests of one operation: a later failure never covers up what an earlier one left in doubt, and a clean-up that
@@ -77,7 +77,7 @@ func SweepPairs(t *testing.T, target *Target) {
 			}
 		})
 	}
-	t.Log("together:", all.String())
+	all.log(t)
 }
 
 // tally counts what a sweep did.
@@ -89,6 +89,14 @@ func (t *tally) add(u tally) {
 	t.surfaced += u.surfaced
 	t.unknown += u.unknown
 	t.orphans += u.orphans
+}
+
+// log also makes sure that Target.Only has named an operation.
+func (t *tally) log(tt *testing.T) {
+	tt.Helper()
+	if tt.Log("together:", t.String()); t.runs == 0 {
+		tt.Error("nothing was swept")
+	}
 }
 
 func (t *tally) String() string {

@@ -132,6 +132,13 @@ type Target struct {
 	NoAnswers map[string]fakehttp.Fault
 	// Pages are pages of listings that are no good end, by name.
 	Pages map[string]Odd
+	// Over, if not nil, puts a decorator that may answer reads itself in front of what Open has opened, which it closes. Operations are done
+	// through it, and afterwards, when nothing fails any more, what it says must be what the store says.
+	Over func(ctx context.Context, st blob.Blob) (blob.Blob, error)
+	// Brief fails requests in a few ways, each with another effect above the engine. False: in every way.
+	Brief bool
+	// Warm reads everything through Over before the operation begins. False: it knows nothing yet.
+	Warm bool
 	// Shapes are servers, by name, on which an object that changes must not be mixed. Nil: only the one without a Shape.
 	Shapes map[string]fakehttp.Shape
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -64,8 +65,9 @@ URL is the store:
   azblob://container/prefix       Azure Blob Storage; account=name, and endpoint=http://host:port/account for an
                                   emulator; the default credential chain, or a key in WHOLEBLOB_ACCOUNT_KEY
 
-Parameters are the settings of package config, among them those of the cache, such as cache_memory=1GiB. Secrets are read from WHOLEBLOB_ and the name in upper case, such
-as WHOLEBLOB_SECRET_KEY, or from the file that a parameter such as secret_key_file names.
+Parameters are the settings of package config, those of the cache too, such as cache_memory=1GiB. Its secrets are read from
+WHOLEBLOB_ and the name in upper case, such as WHOLEBLOB_SECRET_KEY, or from the file that a parameter such as secret_key_file
+names.
 
   (none)                          a fake S3 server inside this process, on loopback: shows the path through the
                                   S3 client, not the speed of a store
@@ -87,8 +89,8 @@ func parseFlags(args []string) (c benchFlags, help string, err error) {
 	fs.StringVar(&c.source, "source", sourceBytes, "`kind` of source of each set: bytes, or readerat, which makes the content while it is sent")
 	fs.BoolVar(&c.dst, "dst", false, "get into buffers that are used again")
 	fs.BoolVar(&c.json, "json", false, "print the result as JSON")
-	fs.Var(&c.cache, "cache", "get through a cache too, cold and warm, beside the gets without; --cache=off: no cache, whatever the URL says")
-	fs.StringVar(&c.cacheDir, "cache-dir", "", "with --cache: `directory` for a cache on disk of 1GiB, which is read after it was opened anew; the run's files in it are removed")
+	fs.Var(&c.cache, "cache", "get through a cache too, cold and then warm; --cache=off: no cache, whatever the URL says")
+	fs.StringVar(&c.cacheDir, "cache-dir", "", "with --cache: `directory` for a disk tier of 1GiB, from which a cache opened anew gets; the run's files in it are removed")
 	timeout := fs.String("timeout", "0", "`duration` after which the run fails; 0: none")
 
 	var urls []string
@@ -165,7 +167,7 @@ func flagHelp(fs *flag.FlagSet) string {
 	fs.VisitAll(func(f *flag.Flag) {
 		value, text := flag.UnquoteUsage(f)
 		name := strings.TrimSpace(f.Name + " " + value)
-		fmt.Fprintf(&b, "  --%s\n        %s (default %s)\n", name, text, f.DefValue)
+		fmt.Fprintf(&b, "  --%s\n        %s (default %s)\n", name, text, cmp.Or(f.DefValue, "none"))
 	})
 	return b.String()
 }

@@ -95,7 +95,7 @@ func sent(srv *fakes3.Server, op string) (n int) {
 // A key that was looked for before it was written is there as soon as it is, whoever writes it; and whatever else the store had said
 // before is no absence. The first half is awslabs/mountpoint-s3 #831.
 func TestAbsenceIsAskedForEachTime(t *testing.T) {
-	for name, o := range map[string]*cache.Options{"memory": nil, "disk": {Memory: -1, Dir: t.TempDir(), Disk: 1 << 20}} {
+	for name, o := range map[string]*cache.Options{"memory": nil, "disk": {Memory: -1, Dir: t.TempDir(), Disk: 8 << 20}} {
 		t.Run(name, func(t *testing.T) {
 			c, srv := overS3(t, fakes3.Options{}, o)
 			defer closeCache(t, c)
@@ -149,7 +149,7 @@ func TestReadsAfterASetAreOfTheStoreWhateverItsOutcome(t *testing.T) {
 		"condition failed":        {fakes3.Fault{Reply: &fakes3.Reply{Status: 412}}, blob.ErrPrecondition, "v1"},
 		"conflict":                {fakes3.Fault{Reply: &fakes3.Reply{Status: 409, Code: "ConditionalRequestConflict"}}, blob.ErrConflict, "v1"},
 	} {
-		for tier, o := range map[string]cache.Options{"memory": {}, "disk": {Memory: -1, Disk: 1 << 20}} {
+		for tier, o := range map[string]cache.Options{"memory": {}, "disk": {Memory: -1, Disk: 8 << 20}} {
 			t.Run(name+"/"+tier, func(t *testing.T) {
 				if o.Disk > 0 {
 					o.Dir = t.TempDir()

@@ -44,6 +44,9 @@ type DiskStats struct {
 	Bytes   int64 // of disk taken by entries, headers and file-system blocks counted
 	Entries int64 // files
 
+	Reads     int64 // system calls that read of entries, headers left out
+	ReadBytes int64 // their bytes: what was asked for, what lay around it in checksum blocks and between ranges, and blocks read for memory
+
 	Fills        int64 // entries written
 	SkippedFills int64 // entries not written: queue full, tier off or full, too large, or no longer wanted when their turn came
 	Evictions    int64 // entries removed to make room
@@ -74,6 +77,7 @@ type disk struct {
 
 	gen     atomic.Pointer[diskGen] // nil: nothing is found and nothing kept
 	handles diskHandles
+	heat    diskHeat
 
 	// attach serialises what replaces the generation. It is held during system calls; nobody takes it on the way to a hit.
 	attach struct {
@@ -106,7 +110,7 @@ type disk struct {
 }
 
 type diskCounters struct {
-	hits, misses, fills, skipped, evictions, damaged, foreign, junk, faults, timesOff, resets atomic.Int64
+	hits, misses, reads, readBytes, fills, skipped, evictions, damaged, foreign, junk, faults, timesOff, resets atomic.Int64
 }
 
 // openDisk opens the tier in directory dir, which it makes if there is none. Entries are served at once and found in the background.
@@ -215,7 +219,7 @@ func (d *disk) close(ctx context.Context) (err error) {
 
 func (d *disk) stats() DiskStats {
 	s := DiskStats{
-		Hits: d.n.hits.Load(), Misses: d.n.misses.Load(),
+		Hits: d.n.hits.Load(), Misses: d.n.misses.Load(), Reads: d.n.reads.Load(), ReadBytes: d.n.readBytes.Load(),
 		Fills: d.n.fills.Load(), SkippedFills: d.n.skipped.Load(), Evictions: d.n.evictions.Load(),
 		QueuedBytes: d.queue.size(),
 		Damaged:     d.n.damaged.Load(), Foreign: d.n.foreign.Load(), Junk: d.n.junk.Load(), Faults: d.n.faults.Load(),

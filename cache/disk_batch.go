@@ -27,8 +27,10 @@ const (
 type diskPart struct {
 	off, n int64
 	dst    []byte // of n bytes; nil: made once it is known that all of it is there
+	keep   bool   // dst may stay in memory
 	ok     bool   // dst has the bytes, and they were checked
-	left   int64  // bytes yet to be read, if all are there
+	there  bool   // the index has all of it
+	left   int64  // bytes yet to be read, then
 }
 
 // diskSeg is what one file has of a part.
@@ -84,7 +86,7 @@ func (d *disk) readPlanned(g *diskGen, key, version string, parts []diskPart) {
 	for i := range parts {
 		p := &parts[i]
 		// What had been found and could not be read may have been evicted, or replaced by a larger run, in the meantime.
-		p.ok = p.dst != nil && (p.left == 0 && p.n > 0 || d.readRuns(g, key, version, p.off, p.dst))
+		p.ok = p.there && (p.left == 0 || d.readRuns(g, key, version, p.off, p.dst))
 	}
 }
 
@@ -101,7 +103,7 @@ func (sh *diskShard) plan(hash diskHash, ver uint64, parts []diskPart) (segs []d
 		if p.n <= 0 || p.off < 0 || !o.covers(p.off, p.off+p.n) {
 			continue
 		}
-		p.left = p.n
+		p.there, p.left = true, p.n
 		for off := p.off; off < p.off+p.n; {
 			r := o.find(off)
 			n := min(p.off+p.n, r.end()) - off
@@ -160,7 +162,8 @@ func (d *disk) readSegs(g *diskGen, sh *diskShard, key, version string, segs []d
 // diskBatch is one system call: checksum blocks beside each other, into many buffers.
 type diskBatch struct {
 	start   int64    // in the payload, where a checksum block begins
-	bufs    [][]byte // for the bytes from start on, to the end of a checksum block
+	end     int64    // where one ends
+	bufs    [][]byte // for the bytes from start to end, in order
 	iov     [][]byte // bufs, as far as they are yet to be filled
 	scratch []byte   // what was not asked for, of the blocks that are read
 	seg     [1]diskSeg
@@ -199,8 +202,8 @@ func (b *diskBatch) lay(h *diskHandle, segs []diskSeg) (n int) {
 		bufs += 2
 		n++
 	}
-	end := min((pos+block-1)/block*block, h.length)
-	spare += end - pos
+	b.end = min((pos+block-1)/block*block, h.length)
+	spare += b.end - pos
 	if int64(cap(b.scratch)) < spare {
 		b.scratch = make([]byte, spare)
 	}
@@ -220,7 +223,7 @@ func (b *diskBatch) lay(h *diskHandle, segs []diskSeg) (n int) {
 			pos = to
 		}
 	}
-	skip(end)
+	skip(b.end)
 	return n
 }
 
@@ -231,9 +234,11 @@ func (d *disk) readBatch(h *diskHandle, b *diskBatch) error {
 			return err
 		}
 	}
+	d.n.reads.Add(1)
 	if err := b.fill(h.file, h.payload+b.start); err != nil {
 		return err
 	}
+	d.n.readBytes.Add(b.end - b.start)
 	return b.check(h)
 }
 

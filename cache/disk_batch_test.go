@@ -43,6 +43,9 @@ func diskReadParts(t testing.TB, d *disk, info blob.Info, data []byte, ranges ..
 	parts := make([]diskPart, len(ranges))
 	for i, r := range ranges {
 		parts[i] = diskPart{off: r[0], n: r[1]}
+		if i%2 == 0 {
+			parts[i].dst = make([]byte, r[1])
+		}
 	}
 	d.readParts(info.Key, info.Version, parts)
 	for i, p := range parts {

@@ -129,8 +129,8 @@ func (r *reading) whole(ctx context.Context, h *item, p *piece) error {
 	if p.n > r.c.opts.MaxFill {
 		return errStraight
 	}
-	if r.fromDisk(h, p) {
-		return nil
+	if r.mostlyHere(h) {
+		return r.complete(ctx, h, p)
 	}
 	if p.n > r.c.opts.FillBytes {
 		return errStraight
@@ -150,55 +150,75 @@ func (r *reading) whole(ctx context.Context, h *item, p *piece) error {
 	return nil
 }
 
-// fromDisk reads p from disk. What fills whole blocks goes to memory, if it has a buffer of its own.
-func (r *reading) fromDisk(h *item, p *piece) bool {
+// requestWorth is how many bytes a request is worth: what a store sends while a request waits for its first byte, 10 ms at 100 MB/s.
+const requestWorth = 1 << 20
+
+// mostlyHere reports whether the tiers have so much of the object of h that the rest is better fetched by itself, which may take more requests
+// than the one for all of it.
+func (r *reading) mostlyHere(h *item) bool {
 	c := r.c
-	if c.disk == nil {
+	b, size := c.opts.Block, h.obj.Size
+	if c.disk != nil && c.disk.has(r.key, h.obj.Version, 0, size) {
+		return true
+	}
+	if !c.blocky || c.disk == nil && h.blocks.Load() == 0 {
 		return false
 	}
-	own := int64(len(r.o.Dst)) < p.n
-	buf := r.o.Dst
-	if own {
-		buf = make([]byte, p.n)
+	longest := max(1, min(maxRun, c.opts.MaxFill)/b)
+	here, requests, run := int64(0), int64(0), int64(0)
+	for k := range (size + b - 1) / b {
+		if c.memory.at(h, k) != nil || c.disk != nil && c.disk.has(r.key, h.obj.Version, k*b, c.length(h, k)) {
+			here, run = here+c.length(h, k), 0
+			continue
+		}
+		if run%longest == 0 {
+			requests++
+		}
+		run++
 	}
-	buf = buf[:p.n:p.n]
-	w := c.epochs.watch(r.key)
-	ok := c.disk.read(r.key, h.obj.Version, p.off, buf)
+	return here > 0 && here >= (requests-1)*requestWorth
+}
+
+// complete reads the whole of an object that the tiers have blocks of. In memory it is one piece from then on, if it has a buffer of its own.
+func (r *reading) complete(ctx context.Context, h *item, p *piece) error {
+	c, one := r.c, []piece{*p}
+	w := c.epochs.watch(r.key) // before the blocks are looked for: any of them may be dropped while the others are on their way
+	err := r.blocks(ctx, h, one)
+	p.data = one[0].data
 	w.end(func() {
-		// Without a head in memory, the one that the read began with may be from before a write that has ended.
-		if now := c.memory.peek(r.key); ok && own && now != nil && now.complete && same(now, h.obj.Info) {
-			c.admit(blob.Object{Info: h.obj.Info, Offset: p.off, Data: buf}, now.seq, c.checkedAt(now), false)
+		if now := c.memory.peek(r.key); err == nil && int64(len(r.o.Dst)) < p.n && now != nil && now.complete && same(now, h.obj.Info) {
+			c.admit(blob.Object{Info: h.obj.Info, Data: p.data}, now.seq, c.checkedAt(now), false)
 		}
 	})
-	if ok {
-		r.disk = true
-		p.data = buf
-	}
-	return ok
+	return err
 }
 
 // blocks reads pieces from the tiers, and fetches the blocks that are missing, neighbours by one request.
 func (r *reading) blocks(ctx context.Context, h *item, pieces []piece) error {
 	b := r.c.opts.Block
 	found := make(map[int64][]byte) // blocks that some piece needs; nil: missing
-	var missing []int64
+	var lacking []*piece
 	for i := range pieces {
 		p := &pieces[i]
 		if data, ok := r.c.remembered(h, p.off, p.n); ok {
 			p.data = into(r.o.Dst, data)
 			continue
 		}
-		lacking := false
+		lacks := false
 		for k := p.off / b; k*b < p.off+p.n; k++ {
 			if _, ok := found[k]; !ok {
 				found[k] = r.c.memory.at(h, k)
 			}
-			lacking = lacking || found[k] == nil
+			lacks = lacks || found[k] == nil
 		}
-		if lacking && r.fromDisk(h, p) {
-			continue
+		if lacks {
+			lacking = append(lacking, p)
 		}
-		for k := p.off / b; lacking && k*b < p.off+p.n; k++ {
+	}
+	r.fromDisk(h, lacking, found)
+	var missing []int64
+	for _, p := range lacking {
+		for k := p.off / b; p.data == nil && k*b < p.off+p.n; k++ {
 			if found[k] == nil {
 				missing = append(missing, k)
 			}

@@ -1,0 +1,103 @@
+package cache
+
+import (
+	"github.com/wholeblob/wholeblob/blob"
+)
+
+// fromDisk reads what the disk has of pieces: those that it has wholly into their own data, and of the others the blocks that it has into found. It
+// looks at the disk once for all pieces, and a second time for blocks.
+func (r *reading) fromDisk(h *item, pieces []*piece, found map[int64][]byte) {
+	if r.c.disk == nil || len(pieces) == 0 {
+		return
+	}
+	b := r.c.opts.Block
+	parts := make([]diskPart, len(pieces), len(pieces)+1)
+	for i, p := range pieces {
+		parts[i] = diskPart{off: p.off, n: p.n, keep: true}
+		if int64(len(r.o.Dst)) >= p.n {
+			parts[i].dst, parts[i].keep = r.o.Dst[:p.n:p.n], false
+		}
+	}
+	hot := r.hot(h, parts)
+	for k := range hot {
+		parts = append(parts, diskPart{off: k * b, n: r.c.length(h, k), keep: true})
+	}
+	r.readParts(h, parts)
+	lacking := make(map[int64]bool)
+	for i, p := range pieces {
+		if parts[i].ok {
+			p.data = parts[i].dst
+			continue
+		}
+		for k := p.off / b; k*b < p.off+p.n && p.n > b; k++ { // else it would be the same question again
+			lacking[k] = lacking[k] || found[k] == nil
+		}
+	}
+	parts = parts[:0]
+	for k := range lacking {
+		if lacking[k] {
+			parts = append(parts, diskPart{off: k * b, n: r.c.length(h, k), keep: true})
+		}
+	}
+	if len(parts) == 0 {
+		return
+	}
+	r.readParts(h, parts)
+	for i := range parts {
+		if parts[i].ok {
+			found[parts[i].off/b] = parts[i].dst
+		}
+	}
+}
+
+// length returns the number of bytes in block k of the object of h.
+func (c *Cache) length(h *item, k int64) int64 { return min(c.opts.Block, h.obj.Size-k*c.opts.Block) }
+
+// hot returns the blocks of which parts read so much from disk, for so long, that they are better read whole and kept in memory. What goes there
+// anyway is not counted.
+func (r *reading) hot(h *item, parts []diskPart) map[int64]bool {
+	c := r.c
+	b := c.opts.Block
+	if !c.blocky || b > c.memory.largest {
+		return nil
+	}
+	var hot map[int64]bool
+	for _, p := range parts {
+		if p.n > c.memory.largest {
+			continue
+		}
+		for k := p.off / b; k*b < p.off+p.n; k++ {
+			length := c.length(h, k)
+			n := min(p.off+p.n, k*b+length) - max(p.off, k*b)
+			if p.keep && n == length || !c.disk.heat.touch(diskHeatKey{hashDiskKey(r.key), k}, n, length, c.opts.Memory/b) {
+				continue
+			}
+			if hot == nil {
+				hot = make(map[int64]bool)
+			}
+			hot[k] = true
+		}
+	}
+	return hot
+}
+
+// readParts reads parts from disk, and puts into memory whole blocks of those that may stay.
+//
+// A write that begins while the disk is read empties both tiers, and may do so before these bytes get to memory: the watch finds out, and
+// they are the caller's alone.
+func (r *reading) readParts(h *item, parts []diskPart) {
+	c := r.c
+	w := c.epochs.watch(r.key)
+	c.disk.readParts(r.key, h.obj.Version, parts)
+	w.end(func() {
+		for _, p := range parts {
+			// Without a head in memory, the one that the read began with may be from before a write that has ended.
+			if now := c.memory.peek(r.key); p.ok && p.keep && now != nil && now.complete && same(now, h.obj.Info) {
+				c.admit(blob.Object{Info: h.obj.Info, Offset: p.off, Data: p.dst}, now.seq, c.checkedAt(now), false)
+			}
+		}
+	})
+	for _, p := range parts {
+		r.disk = r.disk || p.ok
+	}
+}

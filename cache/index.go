@@ -88,8 +88,9 @@ func diskFoot(n int64) int64 { return (n + diskPage - 1) &^ (diskPage - 1) }
 
 // diskObject is what is known of a key: runs of one version, ordered by offset.
 type diskObject struct {
-	ver  uint64
-	runs []*diskRun
+	ver     uint64
+	runs    []*diskRun
+	longest int64 // no run has more bytes
 }
 
 // covers reports whether live runs hold all of [off, end).
@@ -107,10 +108,15 @@ func (o *diskObject) covers(off, end int64) bool {
 // find returns the live run that holds the byte at off and most after it. For an empty object it is the only one.
 func (o *diskObject) find(off int64) *diskRun {
 	var best *diskRun
-	for _, r := range o.runs {
+	i, _ := slices.BinarySearchFunc(o.runs, off, func(r *diskRun, off int64) int {
 		if r.off > off {
-			break
+			return 1
 		}
+		return -1
+	})
+	// An object may have thousands of runs: only those are looked at that are long enough to reach off.
+	for i--; i >= 0 && o.runs[i].off+o.longest >= off; i-- {
+		r := o.runs[i]
 		if !r.dead && (off < r.end() || r.length == 0) && (best == nil || r.end() > best.end()) {
 			best = r
 		}
@@ -127,7 +133,7 @@ func (o *diskObject) insert(r *diskRun) (covered []*diskRun) {
 		}
 	}
 	at, _ := slices.BinarySearchFunc(o.runs, r, byOffset)
-	o.runs = slices.Insert(o.runs, at, r)
+	o.runs, o.longest = slices.Insert(o.runs, at, r), max(o.longest, r.length)
 	return covered
 }
 

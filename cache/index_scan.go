@@ -123,7 +123,7 @@ func (s *shardScan) visit(name string) error {
 	if o.ver != r.ver && !slices.Contains(s.mixed, r.hash) {
 		s.mixed = append(s.mixed, r.hash)
 	}
-	o.runs = append(o.runs, r)
+	o.runs, o.longest = append(o.runs, r), max(o.longest, r.length)
 	return nil
 }
 

@@ -1,0 +1,39 @@
+package cache
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+func TestFindIsThatOfLookingAtAllRuns(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 1))
+	for range 300 {
+		o := &diskObject{}
+		for range 1 + rnd.IntN(30) {
+			o.insert(&diskRun{off: rnd.Int64N(100), length: 1 + rnd.Int64N(1+rnd.Int64N(60)), dead: rnd.IntN(5) == 0})
+		}
+		for off := range int64(170) {
+			end := int64(-1)
+			for _, r := range o.runs {
+				if !r.dead && r.off <= off && off < r.end() {
+					end = max(end, r.end())
+				}
+			}
+			got := int64(-1)
+			if r := o.find(off); r != nil {
+				got = r.end()
+			}
+			if got != end {
+				t.Fatalf("at %d: a run to %d, want %d", off, got, end)
+			}
+		}
+	}
+	if o := (&diskObject{}); o.find(0) != nil {
+		t.Error("a run of nothing")
+	}
+	empty := &diskObject{}
+	empty.insert(&diskRun{})
+	if empty.find(0) == nil {
+		t.Error("the run of an empty object is not found")
+	}
+}

@@ -322,7 +322,7 @@ func TestWantThatTheCopyDoesNotMeetAsksTheStore(t *testing.T) {
 
 func TestOptionsThatMakeNoSenseAreRefused(t *testing.T) {
 	for _, o := range []Options{
-		{Block: 1000}, {Block: -4096}, {MaxFill: -1}, {FillBytes: -1}, {MaxGet: -1}, {Dir: "x"}, {Disk: 1 << 20}, {Disk: -1, Dir: "x"}, {Revalidate: -2},
+		{Block: 1000}, {Block: -4096}, {MaxFill: -1}, {FillBytes: -1}, {MaxGet: -1}, {Dir: "x"}, {Disk: 1 << 20}, {Disk: -1, Dir: "x"}, {Disk: 1000, Dir: "x"}, {Revalidate: -2},
 	} {
 		_, err := New(t.Context(), memblob.New(nil), &o)
 		var e *blob.Error

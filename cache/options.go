@@ -21,6 +21,9 @@ const Always time.Duration = -1
 // minBlock is the granularity of Block: what the disk tier checks at a time.
 const minBlock = 4 << 10
 
+// diskLargest is the largest entry that the queue of the disk tier takes.
+const diskLargest = diskDefaultQueue - diskMinHeader
+
 // Options are the options of New. nil is the zero value.
 type Options struct {
 	// Memory is the capacity of the memory tier in bytes, keys and bookkeeping included. 0: DefaultMemory. Negative: no memory tier.
@@ -35,7 +38,7 @@ type Options struct {
 	Block int64
 
 	// MaxFill is the largest object, or range, in bytes that a read or a Set leaves in the cache: what is larger goes straight
-	// through. 0: an eighth of the larger tier. The memory tier keeps no object above an eighth of its capacity, whatever MaxFill is.
+	// through. 0, and more than that: what the tiers take at most, an eighth of the capacity of memory, or of disk and there less than 64 MiB.
 	MaxFill int64
 
 	// FillBytes bounds the bytes of all fills in flight. A read that finds them used up goes straight to the
@@ -61,6 +64,12 @@ type Options struct {
 	Logger *slog.Logger
 }
 
+// Check returns what New has against o, but for what only the directory can tell: ErrInvalidOption, or nil. It does no I/O.
+func (o *Options) Check() error {
+	_, err := settle(o)
+	return err
+}
+
 // settle returns a copy of o with its defaults filled in.
 func settle(o *Options) (Options, error) {
 	var s Options
@@ -80,6 +89,8 @@ func settle(o *Options) (Options, error) {
 		return s, fmt.Errorf("%w: Block is %d, no multiple of %d", blob.ErrInvalidOption, s.Block, minBlock)
 	case s.Dir != "" && s.Disk == 0:
 		return s, fmt.Errorf("%w: Dir without Disk, its capacity", blob.ErrInvalidOption)
+	case s.Dir != "" && s.Disk < diskMinSize:
+		return s, fmt.Errorf("%w: Disk is %d, less than %d", blob.ErrInvalidOption, s.Disk, diskMinSize)
 	case s.Dir == "" && s.Disk != 0:
 		return s, fmt.Errorf("%w: Disk without Dir", blob.ErrInvalidOption)
 	case s.Revalidate < 0 && s.Revalidate != Always:
@@ -92,7 +103,9 @@ func settle(o *Options) (Options, error) {
 	setDefault(&s.Block, DefaultBlock)
 	setDefault(&s.FillBytes, DefaultFillBytes)
 	setDefault(&s.MaxGet, blob.DefaultMaxGet)
-	setDefault(&s.MaxFill, max(s.Memory, s.Disk)/8)
+	largest := max(s.Memory/8, min(s.Disk/8, diskLargest))
+	setDefault(&s.MaxFill, largest)
+	s.MaxFill = min(s.MaxFill, largest)
 	if s.Logger == nil {
 		s.Logger = slog.New(slog.DiscardHandler)
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/wholeblob/wholeblob/blob"
 	"github.com/wholeblob/wholeblob/cache"
 	"github.com/wholeblob/wholeblob/internal/param"
-	"github.com/wholeblob/wholeblob/memblob"
 )
 
 // cacheSetting reports whether a setting is the cache's and not the store's.
@@ -48,13 +47,13 @@ func checkCache(q *param.Values, maxGet int64) (*cache.Options, error) {
 		asked = true
 	}
 	on := q.Enum("cache", "on", "on", "off") == "on"
-	if err := refused(cache.Options{Block: o.Block}); err != nil {
+	if err := (&cache.Options{Block: o.Block}).Check(); err != nil {
 		q.Fail("cache_block", err)
 	}
 	if err := q.Err(); err != nil {
 		return nil, err
 	}
-	if err := refused(cache.Options{Dir: o.Dir, Disk: o.Disk}); err != nil {
+	if err := (&cache.Options{Dir: o.Dir, Disk: o.Disk}).Check(); err != nil {
 		switch {
 		case o.Disk == 0:
 			return nil, &Error{Setting: "cache_disk", Err: invalid("is missing: cache_dir is of no use without it")}
@@ -66,7 +65,7 @@ func checkCache(q *param.Values, maxGet int64) (*cache.Options, error) {
 	if o.Memory < 0 && o.Dir == "" {
 		return nil, &Error{Setting: "cache_memory", Err: invalid("is off and there is no cache_dir: a cache needs one of the two")}
 	}
-	if err := refused(*o); err != nil {
+	if err := o.Check(); err != nil {
 		return nil, &Error{Err: err}
 	}
 	// Off means that there is no such layer, and not cache.Options.Off, which counts what goes past it: nothing of the cache is on the way of
@@ -120,16 +119,6 @@ func cacheRevalidate(q *param.Values) time.Duration {
 	}
 }
 
-// refused returns what package cache has against options, so that its rules are written once. A cache that is off opens nothing.
-func refused(o cache.Options) error {
-	o.Off = true
-	c, err := cache.New(context.Background(), memblob.New(nil), &o)
-	if err != nil {
-		return cause(err)
-	}
-	return c.Close(context.Background())
-}
-
 // cause takes off what a *blob.Error says of a store, which is not the one at fault.
 func cause(err error) error {
 	var b *blob.Error
@@ -153,14 +142,11 @@ func (e *environment) cached(ctx context.Context, s opened, o *cache.Options) (*
 	return &Stack{Blob: c, sweep: s.sweep, cache: c}, nil
 }
 
-// notCached names the setting that err of cache.New is about. Its options have been checked but for what the disk tier wants, so that is what
-// refused. A directory that another process has, or that cannot be used, is no invalid option: that may pass.
+// notCached names the setting that err of cache.New is about. Its options have been checked, so it is the directory: another process has it, or it
+// cannot be used, which is no matter of options and may pass.
 func notCached(ctx context.Context, err error) error {
-	switch {
-	case ctx.Err() != nil:
+	if ctx.Err() != nil {
 		return err
-	case errors.Is(err, blob.ErrInvalidOption):
-		return &Error{Setting: "cache_disk", Err: cause(err)}
 	}
 	return fmt.Errorf("setting %s: %w", param.Quote("cache_dir"), cause(err))
 }

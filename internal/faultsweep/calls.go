@@ -62,6 +62,9 @@ type call struct {
 	after  string
 }
 
+// otherKey is there too.
+const otherKey = "a"
+
 func (b *Beneath) old() []byte { return content(3*b.Part + 100) }
 
 func (b *Beneath) ops() []call {
@@ -103,7 +106,7 @@ func (b *Beneath) get(name string, o blob.GetOptions) call {
 
 func (b *Beneath) right(r blob.Range, obj blob.Object) error {
 	off, n, _ := r.Resolve(int64(len(b.old())))
-	if obj.Offset != off || !bytes.Equal(obj.Data, b.old()[off:off+n]) {
+	if obj.Key != theKey || obj.Offset != off || !bytes.Equal(obj.Data, b.old()[off:off+n]) {
 		return errWrong
 	}
 	return nil
@@ -141,7 +144,7 @@ func (b *Beneath) removals() []call {
 			return st.Delete(ctx, theKey, &blob.DeleteOptions{If: blob.IfVersion(old.Version)})
 		}},
 		{name: "deleteall", writes: true, many: true, run: func(ctx context.Context, st blob.Blob, _ blob.Info) error {
-			err := st.DeleteAll(ctx, []string{"a", theKey, "z"})
+			err := st.DeleteAll(ctx, []string{otherKey, theKey, "z"})
 			if de := (*blob.DeleteError)(nil); errors.As(err, &de) {
 				for _, f := range de.Failed {
 					if f.Key == theKey {
@@ -164,7 +167,7 @@ func (b *Beneath) prepared(t *testing.T, op call) (blob.Blob, blob.Info) {
 	t.Helper()
 	st := b.Open(t)
 	old, err := st.Set(t.Context(), theKey, blob.Bytes(b.old()), nil)
-	for _, k := range []string{"a", "z"} {
+	for _, k := range []string{otherKey, "z"} {
 		if err == nil {
 			_, err = st.Set(t.Context(), k, blob.Bytes(content(b.Part)), nil)
 		}
@@ -213,7 +216,7 @@ func (b *Beneath) fail(t *testing.T, op call, w woe, i int) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	keys := []string{theKey, "a", "z"}
+	keys := []string{theKey, otherKey, "z"}
 	if b.Warm {
 		if err := Agree(t.Context(), st, store, keys...); err != nil {
 			t.Fatal(err)

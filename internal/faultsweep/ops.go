@@ -111,7 +111,24 @@ func (target *Target) reads() []op {
 	if target.PartReads {
 		ops = append(ops, read("get by parts", Config{}, nil))
 	}
+	if target.Revalidates {
+		ops = append(ops, op{name: "get of what another has replaced", prepare: d.putOld, run: d.getReplaced, state: unchanged})
+	}
 	return ops
+}
+
+// getReplaced reads what another process has replaced just before.
+func (d data) getReplaced(ctx context.Context, s Service, st blob.Blob) error {
+	s.Put(theKey, inParts(d.new, d.part), nil)
+	part, err := st.Get(ctx, theKey, &blob.GetOptions{Range: blob.Span(5, 100)})
+	if err != nil {
+		return err
+	}
+	obj, err := st.Get(ctx, theKey, nil)
+	if err == nil && (string(part.Data) != string(d.new[5:105]) || string(obj.Data) != string(d.new)) {
+		err = errWrong
+	}
+	return err
 }
 
 func (d data) get(o *blob.GetOptions) func(context.Context, Service, blob.Blob) error {

@@ -139,6 +139,8 @@ type Target struct {
 	Brief bool
 	// Warm reads everything through Over before the operation begins. False: it knows nothing yet.
 	Warm bool
+	// Revalidates says that Over asks the store before each answer. False: it need not notice what others write.
+	Revalidates bool
 	// Shapes are servers, by name, on which an object that changes must not be mixed. Nil: only the one without a Shape.
 	Shapes map[string]fakehttp.Shape
 }

@@ -18,7 +18,8 @@ type woe struct {
 	name string
 	do   blobtest.Action
 	lie  func(*blob.Object) // changes the answer to a read
-	own  bool               // the lie can be told from the truth only if a version was asked for
+	// Some lies can be told from the truth only if a version was asked for, or if all of an object came.
+	pinned, whole bool
 }
 
 func (w woe) panics() bool { return w.do == blobtest.Delay || w.do == 0 && w.lie == nil }
@@ -36,12 +37,13 @@ func woes() []woe {
 		{name: "empty", lie: func(o *blob.Object) { o.Data = nil }},
 		{name: "long", lie: func(o *blob.Object) { o.Data = append(o.Data[:len(o.Data):len(o.Data)], 0) }},
 		{name: "from elsewhere", lie: func(o *blob.Object) { o.Offset++ }},
-		{name: "of another key", lie: func(o *blob.Object) { o.Key += "x" }},
+		{name: "of another key", lie: func(o *blob.Object) { o.Key = otherKey }},
 		{name: "without a version", lie: func(o *blob.Object) { o.Version = "" }},
-		{name: "of a checksum that differs", lie: func(o *blob.Object) {
-			o.CRC32C, o.HasCRC32C = ^crc32.Checksum(o.Data, crc32.MakeTable(crc32.Castagnoli)), true
+		{name: "other than its checksum", whole: true, lie: func(o *blob.Object) {
+			o.CRC32C, o.HasCRC32C = crc32.Checksum(o.Data, crc32.MakeTable(crc32.Castagnoli)), true
+			o.Data = append([]byte{^o.Data[0]}, o.Data[1:]...)
 		}},
-		{name: "of another version", own: true, lie: func(o *blob.Object) { o.Version += "x" }},
+		{name: "of another version", pinned: true, lie: func(o *blob.Object) { o.Version += "x" }},
 	}
 }
 
@@ -82,7 +84,11 @@ func sum(data []byte) uint32 { return crc32.ChecksumIEEE(data) }
 
 // lies changes an answer to a read, and tells no lie about nothing.
 func (k *wreck) lies(obj *blob.Object, cond blob.Condition) {
-	if _, pinned := cond.Version(); k.woe.lie != nil && len(obj.Data) > 0 && (pinned || !k.woe.own) && k.strikes() {
+	_, pinned := cond.Version()
+	if k.woe.lie == nil || len(obj.Data) == 0 || k.woe.pinned && !pinned || k.woe.whole && int64(len(obj.Data)) < obj.Size {
+		return
+	}
+	if k.strikes() {
 		k.woe.lie(obj)
 	}
 }

@@ -1,0 +1,129 @@
+package cache
+
+import (
+	"bytes"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/wholeblob/wholeblob/blob"
+	"github.com/wholeblob/wholeblob/memblob"
+)
+
+// What was the caller's before a Set, and is the caller's in Dst after a Get, may be changed at once: also while the disk tier has not written yet what
+// it was given. Bytes of one request in another are grafana/loki #13162.
+func TestWhatCallersDoToTheirSlicesReachesNoTier(t *testing.T) {
+	content := diskBytes(1, 40_000)
+	var armed atomic.Bool
+	goOn := make(chan struct{})
+	d := testDisk(t, t.TempDir(), diskOptions{size: 8 << 20, fault: func(op, _ string) error {
+		if op == "write" && armed.Load() {
+			<-goOn
+		}
+		return nil
+	}})
+	inner := memblob.New(nil)
+	c := over(t, inner, Options{Memory: -1, Block: block, Dir: t.TempDir(), Disk: 8 << 20})
+	_, c.disk = c.disk.close(t.Context()), d
+	defer mustClose(t, c)
+	armed.Store(true)
+	for i := range 8 { // for both writers
+		mine := bytes.Clone(content)
+		if _, err := c.Set(t.Context(), fmt.Sprint("set", i), blob.Bytes(mine), nil); err != nil {
+			t.Fatal(err)
+		}
+		clear(mine)
+		k := fmt.Sprint("get", i)
+		set(t, inner, k, string(content))
+		if _, err := c.Get(t.Context(), k, &blob.GetOptions{Dst: mine}); err != nil || !bytes.Equal(mine, content) {
+			t.Fatal(err)
+		}
+		clear(mine)
+	}
+	close(goOn)
+	settleDisk(t, d)
+	for i := range 8 {
+		for _, k := range []string{fmt.Sprint("set", i), fmt.Sprint("get", i)} {
+			dst := make([]byte, len(content))
+			if info, ok := d.lookup(k); !ok || !d.read(k, info.Version, 0, dst) || !bytes.Equal(dst, content) {
+				t.Errorf("%s on disk: found %v, or other bytes", k, ok)
+			}
+		}
+	}
+}
+
+// Small tiers, in which every read evicts what others hold, and every write replaces it.
+func TestEvictionsChangeNothingThatIsBeingRead(t *testing.T) {
+	inner := memblob.New(nil)
+	c := over(t, inner, Options{Memory: 256 << 10, Block: block, Dir: t.TempDir(), Disk: 256 << 10, NoWriteThrough: true})
+	defer mustClose(t, c)
+	contents := make([][]byte, 12)
+	for i := range contents {
+		contents[i] = diskBytes(uint64(i), 5*block+i)
+		set(t, inner, fmt.Sprint(i), string(contents[i]))
+	}
+	var wg sync.WaitGroup
+	for g := range 4 {
+		wg.Go(func() {
+			var kept []blob.Object
+			var of []int
+			for n := range 300 {
+				i := (n*7 + g) % len(contents)
+				var o blob.GetOptions
+				if n%3 != 0 {
+					o.Range = blob.Span(int64(n*37%(4*block)), int64(100+n*11%block))
+				}
+				if n%5 == 0 {
+					o.Dst = bytes.Repeat([]byte{0xDB}, 6*block)
+				}
+				obj, err := c.Get(t.Context(), fmt.Sprint(i), &o)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				kept, of = append(kept, obj), append(of, i)
+			}
+			for n, o := range kept {
+				if !bytes.Equal(o.Data, contents[of[n]][o.Offset:][:len(o.Data)]) {
+					t.Errorf("read %d: what was handed out has changed, or was never right", n)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if s := c.Stats(); s.Evictions == 0 || s.Disk.Evictions == 0 || s.DiskHits == 0 {
+		t.Errorf("nothing was evicted: %+v", s)
+	}
+}
+
+// One large read, and then many small ones: nothing stays of the large one's buffers.
+func TestMemoryFallsBackToItsBoundAfterALargeRead(t *testing.T) {
+	const capacity = 4 << 20
+	inner := memblob.New(nil)
+	set(t, inner, "large", string(make([]byte, 64<<20)))
+	for i := range 1000 {
+		set(t, inner, fmt.Sprint(i), string(diskBytes(uint64(i), 4<<10)))
+	}
+	before := liveHeap()
+	c := over(t, inner, Options{Memory: capacity, MaxFill: 64 << 20, FillBytes: 128 << 20, Dir: t.TempDir(), Disk: 256 << 20})
+	for _, o := range []blob.GetOptions{{}, {Range: blob.Span(1<<20, 32<<20)}} {
+		if _, err := c.Get(t.Context(), "large", &o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 1000 {
+		if v := get(t, c, fmt.Sprint(i)); len(v) != 4<<10 {
+			t.Fatal(len(v))
+		}
+	}
+	settleDisk(t, c.disk)
+	used := liveHeap() - before
+	t.Logf("%d bytes", used)
+	if used > capacity*12/10+2<<20 { // the disk tier has an index, open files and one root for each shard
+		t.Errorf("the live heap has grown by %d bytes, the capacity is %d", used, capacity)
+	}
+	mustClose(t, c)
+	runtime.KeepAlive(inner)
+}

@@ -46,11 +46,15 @@ type diskRun struct {
 	foot        int64  // bytes of disk
 	born        int64  // when it was written, in nanoseconds since 1970
 
-	prev, next *diskRun    // in the sieve, guarded by its lock
-	listed     bool        // in the sieve
-	visited    atomic.Bool // read since the sieve's hand last came by
+	prev, next *diskRun // in the sieve, guarded by its lock
 
-	dead bool // guarded by the shard's lock: found by no read, its file about to go
+	// No run before this one in its object, nor this one, ends later. Guarded by the shard's lock.
+	reach int64
+
+	// Beside each other, for their size: there may be millions of runs.
+	listed  bool        // in the sieve, guarded by its lock
+	dead    bool        // guarded by the shard's lock: found by no read, its file about to go
+	visited atomic.Bool // read since the sieve's hand last came by
 }
 
 func (r *diskRun) end() int64 { return r.off + r.length }
@@ -88,9 +92,8 @@ func diskFoot(n int64) int64 { return (n + diskPage - 1) &^ (diskPage - 1) }
 
 // diskObject is what is known of a key: runs of one version, ordered by offset.
 type diskObject struct {
-	ver     uint64
-	runs    []*diskRun
-	longest int64 // no run has more bytes
+	ver  uint64
+	runs []*diskRun
 }
 
 // covers reports whether live runs hold all of [off, end).
@@ -114,8 +117,8 @@ func (o *diskObject) find(off int64) *diskRun {
 		}
 		return -1
 	})
-	// An object may have thousands of runs: only those are looked at that are long enough to reach off.
-	for i--; i >= 0 && o.runs[i].off+o.longest >= off; i-- {
+	// An object may have thousands of runs: only those are looked at that reach off, or lie behind one that does.
+	for i--; i >= 0 && o.runs[i].reach >= off; i-- {
 		r := o.runs[i]
 		if !r.dead && (off < r.end() || r.length == 0) && (best == nil || r.end() > best.end()) {
 			best = r
@@ -133,8 +136,21 @@ func (o *diskObject) insert(r *diskRun) (covered []*diskRun) {
 		}
 	}
 	at, _ := slices.BinarySearchFunc(o.runs, r, byOffset)
-	o.runs, o.longest = slices.Insert(o.runs, at, r), max(o.longest, r.length)
+	o.runs = slices.Insert(o.runs, at, r)
+	o.reached(at)
 	return covered
+}
+
+// reached works out the reach of the runs from number i on.
+func (o *diskObject) reached(i int) {
+	reach := int64(0)
+	if i > 0 {
+		reach = o.runs[i-1].reach
+	}
+	for _, r := range o.runs[i:] {
+		reach = max(reach, r.end())
+		r.reach = reach
+	}
 }
 
 func byOffset(a, b *diskRun) int {

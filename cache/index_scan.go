@@ -89,6 +89,7 @@ func (s *shardScan) run() error {
 	}
 	for _, o := range s.objects {
 		slices.SortFunc(o.runs, byOffset)
+		o.reached(0)
 	}
 	return nil
 }
@@ -123,7 +124,7 @@ func (s *shardScan) visit(name string) error {
 	if o.ver != r.ver && !slices.Contains(s.mixed, r.hash) {
 		s.mixed = append(s.mixed, r.hash)
 	}
-	o.runs, o.longest = append(o.runs, r), max(o.longest, r.length)
+	o.runs = append(o.runs, r)
 	return nil
 }
 

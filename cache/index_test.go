@@ -2,6 +2,7 @@ package cache
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -11,6 +12,12 @@ func TestFindIsThatOfLookingAtAllRuns(t *testing.T) {
 		o := &diskObject{}
 		for range 1 + rnd.IntN(30) {
 			o.insert(&diskRun{off: rnd.Int64N(100), length: 1 + rnd.Int64N(1+rnd.Int64N(60)), dead: rnd.IntN(5) == 0})
+		}
+		if rnd.IntN(2) == 0 { // as after a removal, and as after a start
+			i := rnd.IntN(len(o.runs))
+			o.runs = slices.Delete(o.runs, i, i+1)
+		} else {
+			o.reached(0)
 		}
 		for off := range int64(170) {
 			end := int64(-1)

@@ -47,9 +47,12 @@
 //
 // # The disk tier
 //
-// Options.Dir is the directory of a disk tier, which belongs to one Cache at a time and survives a restart; docs/disk-cache.md has its format. A range is read
-// from disk as it is, into the caller's buffer. What fills a whole block, or is a whole object, goes to memory; smaller ranges are read from
-// disk (or the operating system's memory) again each time.
+// Options.Dir is the directory of a disk tier, which belongs to one Cache at a time and survives a restart; docs/disk-cache.md has its format. Ranges are read
+// from disk as they are, into the caller's buffer if there is one; those of one call that lie beside each other in a file, by one system call. What
+// fills a whole block of a buffer of its own, or is a whole object, goes to memory. Of a block that is read in small ranges, or into callers' buffers, the
+// whole is read and goes to memory once those reads have cost as much as that: at the eighth of 4 KiB in a block of 256 KiB, never at the first.
+//
+// A whole read fetches only the blocks that no tier has, as long as each request beyond the first saves 1 MiB of what is there.
 //
 // # Not built yet
 //

@@ -108,6 +108,15 @@ func unpinned(data []byte) []byte {
 	return data
 }
 
+// contradicts reports whether info gives a version another size than it is known to have.
+func (c *Cache) contradicts(req request, info blob.Info) bool {
+	if v, _ := req.If.Version(); v == info.Version && req.Size > 0 && req.Size != info.Size {
+		return true
+	}
+	h := c.memory.peek(info.Key)
+	return h != nil && h.obj.Version == info.Version && h.obj.Size != info.Size
+}
+
 // same reports whether info can be of the object that h is the head of. Equal versions are not enough: on some stores equal content has an
 // equal version, whatever its metadata.
 func same(h *item, info blob.Info) bool {

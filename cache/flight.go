@@ -13,6 +13,7 @@ type request struct {
 	Range blob.Range
 	If    blob.Condition
 	Want  blob.Want
+	Size  int64 // of the object in the version that If names; 0: not known
 }
 
 // flight is one request that is under way, for any number of callers.
@@ -90,7 +91,8 @@ func (c *Cache) fly(ctx context.Context, key string, f *flight) {
 	began, seq := time.Now(), c.seq.Add(1)
 	c.count.fetches.Add(1)
 	f.obj, f.err = c.inner.Get(ctx, key, &blob.GetOptions{Range: f.req.Range, If: f.req.If, Want: f.req.Want})
-	f.sound = f.err == nil && sound(key, f.req, f.obj)
+	contradicts := f.err == nil && c.contradicts(f.req, f.obj.Info)
+	f.sound = f.err == nil && !contradicts && sound(key, f.req, f.obj)
 	size := f.size
 	if n := int64(len(f.obj.Data)); f.sound && n > size { // its size was not known ahead
 		if c.fills.take(n - size) {
@@ -104,6 +106,9 @@ func (c *Cache) fly(ctx context.Context, key string, f *flight) {
 			c.admit(f.obj, seq, began, true)
 		}
 	}, &c.count)
+	if contradicts { // nobody knows which of the answers was wrong, this one or the one that was kept
+		c.invalidate(key)
+	}
 	c.fills.give(size)
 	close(f.done)
 }

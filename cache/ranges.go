@@ -28,7 +28,7 @@ func (r *reading) discover(ctx context.Context) (blob.Object, error) {
 		if len(r.rs) == 1 {
 			req.Range = rg
 			if size, ok = rg.Limit(); !ok {
-				size = r.c.opts.Block
+				size = min(r.c.opts.Block, r.c.opts.MaxFill, r.c.opts.FillBytes) // a guess
 				if r.o.Want.HasSize {
 					size = r.o.Want.Size
 				}
@@ -277,7 +277,7 @@ func (r *reading) fetchBlocks(ctx context.Context, h *item, missing []int64, fou
 		}
 		run := missing[:n]
 		off := run[0] * b
-		req := request{Range: blob.Span(off, min(int64(n)*b, h.obj.Size-off)), If: blob.IfVersion(h.obj.Version), Want: r.o.Want}
+		req := request{Range: blob.Span(off, min(int64(n)*b, h.obj.Size-off)), If: blob.IfVersion(h.obj.Version), Want: r.o.Want, Size: h.obj.Size}
 		f, err := r.c.join(ctx, r.key, req, int64(n)*b, func() bool { return r.landed(h, run) })
 		if errors.Is(err, errAgain) && r.recall(h, run, found) {
 			missing = missing[n:]
@@ -292,9 +292,6 @@ func (r *reading) fetchBlocks(ctx context.Context, h *item, missing []int64, fou
 		obj, err := r.result(ctx, f)
 		if err != nil {
 			return err
-		}
-		if obj.Size != h.obj.Size {
-			return errStraight
 		}
 		for _, k := range runs[i] {
 			data := obj.Data[k*b-obj.Offset:]

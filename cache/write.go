@@ -72,10 +72,13 @@ func (c *Cache) writeThrough(key string, info blob.Info, o blob.SetOptions, data
 		h.obj.Data, h.whole = data, true
 	}
 	c.memory.put(key, h)
+	kept := h.whole
 	if c.disk != nil && complete {
-		c.disk.put(info, 0, data)
+		kept = c.disk.put(info, 0, data) || kept
 	}
-	c.count.writesThrough.Add(1)
+	if kept {
+		c.count.writesThrough.Add(1)
+	}
 }
 
 // Delete implements blob.Blob.

@@ -44,6 +44,7 @@ func woes() []woe {
 			o.Data = append([]byte{^o.Data[0]}, o.Data[1:]...)
 		}},
 		{name: "of another version", pinned: true, lie: func(o *blob.Object) { o.Version += "x" }},
+		{name: "of another size", pinned: true, lie: func(o *blob.Object) { o.Size++ }},
 	}
 }
 

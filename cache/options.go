@@ -11,7 +11,7 @@ import (
 // The defaults of Options.
 const (
 	DefaultMemory    = 256 << 20
-	DefaultBlock     = 256 << 10
+	DefaultBlock     = 128 << 10
 	DefaultFillBytes = 64 << 20
 )
 

@@ -54,7 +54,7 @@ const (
 func (c *counters) hit(n int) {
 	// Goroutines differ in their stacks, and that is cheaper to ask than anything else in which they differ.
 	var here byte
-	s := &c.memory[uintptr(unsafe.Pointer(&here))>>12%uintptr(len(c.memory))]
+	s := &c.memory[uintptr(unsafe.Pointer(&here))>>12%uintptr(len(c.memory))] //nolint:gosec // a number to choose by: nothing is read through it
 	if n > largestHit {
 		s.add(1, int64(n))
 	} else if v := s.recent.Add(1<<hitShift | uint64(n)); v >= recentHits<<hitShift || v%(1<<hitShift) >= recentBytes {

@@ -132,9 +132,12 @@ func (d *disk) doom(g *diskGen, op string, err error) {
 	if d.attach.closed {
 		return
 	}
-	renewErr := d.renew()
-	if renewErr != nil {
-		d.turnOff(op, fmt.Errorf("%w; then %w", err, renewErr))
+	if renewErr := d.renew(); renewErr != nil {
+		d.turnOff(op, fmt.Errorf("all entries given up: %w; then %w", err, renewErr))
+		return
+	}
+	if diskFault(err) { // it would do the same to the next entry
+		d.turnOff(op, fmt.Errorf("all entries given up: %w", err))
 		return
 	}
 	d.n.faults.Add(1)

@@ -5,7 +5,9 @@ package cache
 import (
 	"bytes"
 	"fmt"
+	"log/slog"
 	"os"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -93,7 +95,7 @@ func wantMended(t *testing.T, content []byte, change func(b []byte) []byte) {
 }
 
 // Every operation of the file system fails, for good, from some moment on: each read through the cache has the store's bytes all the same, at
-// once, and so has each after a Set and a Delete. The warm copy is read as long as the disk can be read.
+// once, and so has each after a Set and a Delete. The warm copy is read as long as the disk can be read. A line of the log or two tell.
 func TestReadsGoOnWhateverTheDiskRefuses(t *testing.T) {
 	content := string(diskBytes(1, 50_000))
 	for _, op := range []string{"create", "write", "close", "rename", "remove", "open", "read", "pread", "mkdir", "opendir", "readdir", "lstat", "everything"} {
@@ -102,7 +104,8 @@ func TestReadsGoOnWhateverTheDiskRefuses(t *testing.T) {
 				h, dir := warmed(t, []byte(content))
 				synctest.Test(t, func(t *testing.T) {
 					var on atomic.Bool
-					d, err := openDisk(dir, diskOptions{size: 8 << 20, fault: func(o, _ string) error {
+					var log bytes.Buffer
+					d, err := openDisk(dir, diskOptions{size: 8 << 20, logger: slog.New(slog.NewTextHandler(&log, nil)), fault: func(o, _ string) error {
 						if on.Load() && (o == op || op == "everything") {
 							return errno
 						}
@@ -134,6 +137,9 @@ func TestReadsGoOnWhateverTheDiskRefuses(t *testing.T) {
 					on.Store(false)
 					if err := c.Close(t.Context()); err != nil {
 						t.Error(err)
+					}
+					if n := strings.Count(log.String(), "level=WARN"); n > 2 {
+						t.Errorf("%d lines:\n%s", n, log.String())
 					}
 				})
 			})

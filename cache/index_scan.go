@@ -41,7 +41,8 @@ func (d *disk) ready(g *diskGen, sh *diskShard) error {
 // with the entry.
 func (d *disk) scan(g *diskGen, sh *diskShard) error {
 	dir, err := d.fs.openDir(g.root, sh.name)
-	if errors.Is(err, fs.ErrNotExist) {
+	fresh := errors.Is(err, fs.ErrNotExist)
+	if fresh {
 		if err = d.fs.mkdir(g.root, sh.name); err == nil {
 			dir, err = d.fs.openDir(g.root, sh.name)
 		}
@@ -50,8 +51,10 @@ func (d *disk) scan(g *diskGen, sh *diskShard) error {
 		return err
 	}
 	s := &shardScan{d: d, dir: dir, shard: sh.name, objects: map[diskHash]*diskObject{}}
-	if err := s.run(); err != nil {
-		return errors.Join(err, dir.Close())
+	if !fresh { // else it has no names; and a disk that lists none must not make the new generation unusable in turn
+		if err := s.run(); err != nil {
+			return errors.Join(err, dir.Close())
+		}
 	}
 	sh.mu.Lock()
 	defer sh.mu.Unlock()

@@ -196,13 +196,16 @@ func (r *reading) complete(ctx context.Context, h *item, p *piece) error {
 // blocks reads pieces from the tiers, and fetches the blocks that are missing, neighbours by one request.
 func (r *reading) blocks(ctx context.Context, h *item, pieces []piece) error {
 	b := r.c.opts.Block
-	found := make(map[int64][]byte) // blocks that some piece needs; nil: missing
+	var found map[int64][]byte // blocks that some piece needs; nil: missing
 	var lacking []*piece
 	for i := range pieces {
 		p := &pieces[i]
 		if data, ok := r.c.remembered(h, p.off, p.n); ok {
 			p.data = into(r.o.Dst, data)
 			continue
+		}
+		if found == nil { // a hit needs none
+			found = make(map[int64][]byte)
 		}
 		lacks := false
 		for k := p.off / b; k*b < p.off+p.n; k++ {

@@ -57,7 +57,7 @@
 // # Not built yet
 //
 // Bytes of fills are a limit of each Cache, and not part of a budget that is shared with others. When Want has no size, the bytes of a whole
-// object that is fetched for the first time are counted once they have come. A hit in memory costs about 1.6 times a bare look-up in
+// object that is fetched for the first time are counted once they have come. A hit in memory costs about 1.4 times a bare look-up in
 // the underlying map, and less than one of a map whose values are the same results; GetRanges, which does not have the short way of Get,
 // costs more than that.
 package cache

@@ -46,7 +46,7 @@
 //	cache_dir            directory of the disk tier, which one process has at a time; by default none
 //	cache_disk           size of the disk tier; wanted with cache_dir
 //	cache_block          unit of ranged reads, a multiple of 4KiB, by default 128KiB
-//	cache_max_fill       largest object or range that is kept, by default an eighth of the larger tier
+//	cache_max_fill       largest object or range that is kept, by default what a tier takes: an eighth of its capacity, on disk below 64MiB
 //	cache_fill_bytes     bytes of all fills in flight, by default 64MiB
 //	cache_revalidate     never (the default: keys are written once, or by this stack alone), always, or the age at which the store is asked
 //	cache_write_through  whether Set fills the cache, by default true

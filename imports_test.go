@@ -55,6 +55,7 @@ var rules = []struct {
 	{"s3blob", slices.Concat(azure, google, arrow, others("s3blob"), fakes, []string{"config"}), nil, "a store links its own SDK and never another store"},
 	{"gcsblob", slices.Concat(aws, azure, arrow, others("gcsblob"), fakes, []string{"config"}), nil, "a store links its own SDK and never another store"},
 	{"azblob", slices.Concat(aws, google, others("azblob"), fakes, []string{"config"}), nil, "a store links its own SDK, Azure's with Arrow, and never another store"},
+	{"internal/diskcache", every, []string{"blob", "golang.org/x/sys/unix"}, "files on a local disk need no store and no cache in front"},
 	{"cache", slices.Concat(sdks, arrow, stores, fakes, []string{"retry", "config", "internal/transfer", "internal/wire", "testing"}), nil, "a decorator knows no store"},
 	{"config", slices.Concat(fakes, []string{"cmd"}), nil, "what every program embeds has no test support in it"},
 	{"internal/fakehttp", every, nil, "what all fakes share knows no store and no SDK"},

@@ -15,7 +15,7 @@ func (c *Cache) known(key string) *item {
 	// What the disk says may be from before a write that begins and ends while we ask: it is put into memory only if no write did. The read
 	// itself may use it all the same, since it began before that write ended.
 	w := c.epochs.watch(key)
-	info, ok := c.disk.lookup(key)
+	info, ok := c.disk.Lookup(key)
 	var h *item
 	if ok {
 		h = newHead(info, c.seq.Add(1), time.Time{})
@@ -54,7 +54,7 @@ func (c *Cache) admit(obj blob.Object, seq uint64, began time.Time, toDisk bool)
 		next.obj.Data, next.whole = h.obj.Data, h.whole
 		c.memory.put(obj.Key, next)
 		if c.disk != nil && next.whole && toDisk {
-			c.disk.put(obj.Info, 0, next.obj.Data)
+			c.disk.Put(obj.Info, 0, next.obj.Data)
 		}
 		h = next
 	default:
@@ -71,7 +71,7 @@ func (c *Cache) admit(obj blob.Object, seq uint64, began time.Time, toDisk bool)
 		c.addBlocks(h, obj, from, to)
 	}
 	if c.disk != nil && toDisk {
-		c.disk.put(obj.Info, from, obj.Data[from-obj.Offset:to-obj.Offset])
+		c.disk.Put(obj.Info, from, obj.Data[from-obj.Offset:to-obj.Offset])
 	}
 }
 

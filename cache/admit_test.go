@@ -3,8 +3,7 @@ package cache
 import (
 	"bytes"
 	"context"
-	"io/fs"
-	"path/filepath"
+	"hash/crc32"
 	"testing"
 
 	"github.com/wholeblob/wholeblob/blob"
@@ -54,7 +53,7 @@ var bends = map[string]func(b *bent, r blob.Range, o *blob.Object){
 // TestAnswersThatDoNotFitLeaveNothing reads 10 MiB in blocks of 4 MiB, of which the last is short, from a store that answers wrongly for a while.
 func TestAnswersThatDoNotFitLeaveNothing(t *testing.T) {
 	const size = 10 << 20
-	content := diskBytes(1, size)
+	content := randomBytes(1, size)
 	reads := []blob.Range{{}, blob.Span(100, 100), blob.Span(3<<20, 2<<20), blob.Span(8<<20, 4<<20), blob.Last(3 << 20), blob.From(1)}
 	for name, bend := range bends {
 		t.Run(name, func(t *testing.T) {
@@ -67,7 +66,7 @@ func TestAnswersThatDoNotFitLeaveNothing(t *testing.T) {
 				_, _ = c.Get(t.Context(), key, &blob.GetOptions{Range: r}) // what a store says wrongly the caller gets to hear as it is
 				_, _ = c.GetRanges(t.Context(), key, []blob.Range{r, blob.Span(9<<20, 1)}, nil)
 			}
-			settleDisk(t, c.disk)
+			written(t, c.disk)
 			c.memory.cache.CleanUp()
 			if n, s := c.memory.bytes(), c.Stats(); n != 0 || s.Disk.Entries != 0 || s.Disk.Fills != 0 {
 				t.Errorf("kept: %d bytes in memory, %+v", n, s)
@@ -90,7 +89,7 @@ func TestAnswersThatDoNotFitLeaveNothing(t *testing.T) {
 					wantRange(t, c, r, string(content))
 				}
 			}
-			settleDisk(t, c.disk)
+			written(t, c.disk)
 			wantNoRunBeyond(t, dir, size)
 			stateless(t, c)
 			mustClose(t, c)
@@ -101,24 +100,20 @@ func TestAnswersThatDoNotFitLeaveNothing(t *testing.T) {
 // wantNoRunBeyond looks at the names of the entries: each says which bytes of the object it has.
 func wantNoRunBeyond(t *testing.T, dir string, size int64) {
 	t.Helper()
-	files := 0
-	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
-		if r, ok := parseDiskName(filepath.Base(path)); ok {
-			files++
-			if r.end() > size || r.off%(4<<20) != 0 || r.end() != size && r.end()%(4<<20) != 0 {
-				t.Errorf("%s has the bytes [%d, %d)", path, r.off, r.end())
-			}
+	files := entries(t, dir)
+	if len(files) == 0 {
+		t.Error("no entries on disk")
+	}
+	for _, f := range files {
+		if end := f.off + f.n; end > size || f.off%(4<<20) != 0 || end != size && end%(4<<20) != 0 {
+			t.Errorf("%s has the bytes [%d, %d)", f.path, f.off, end)
 		}
-		return err
-	})
-	if err != nil || files == 0 {
-		t.Errorf("%d entries on disk, %v", files, err)
 	}
 }
 
 // A store that does not honour the condition sends blocks of another version: they are not put beside those of the first.
 func TestBlockOfAVersionThatWasNotAskedForIsNotKept(t *testing.T) {
-	v1, v2 := pattern(3*block), string(diskBytes(2, 3*block))
+	v1, v2 := pattern(3*block), string(randomBytes(2, 3*block))
 	inner := memblob.New(nil)
 	store := &bent{Blob: inner}
 	c := over(t, store, Options{Block: block})
@@ -155,7 +150,7 @@ func TestBytesWithoutTheStatedChecksumAreNotKept(t *testing.T) {
 			o.Data = bytes.Clone(o.Data)
 			o.Data[len(o.Data)-1] ^= 1
 		}
-		o.CRC32C = diskSum(0, []byte(content))
+		o.CRC32C = crc32.Checksum([]byte(content), crc32.MakeTable(crc32.Castagnoli))
 	}}
 	c := over(t, store, Options{Block: block})
 	defer mustClose(t, c)

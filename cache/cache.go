@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/wholeblob/wholeblob/blob"
+	"github.com/wholeblob/wholeblob/internal/diskcache"
 	"github.com/wholeblob/wholeblob/internal/gate"
 )
 
@@ -18,7 +19,7 @@ type Cache struct {
 	blocky bool   // ranged reads are widened to blocks
 
 	memory *memory
-	disk   *disk // nil: none
+	disk   *diskcache.Tier // nil: none
 	epochs *epochs
 	fills  allowance
 	seq    atomic.Uint64 // numbers the fetches in the order in which they begin
@@ -51,7 +52,7 @@ func New(ctx context.Context, inner blob.Blob, opts *Options) (*Cache, error) {
 		return nil, blob.Fail(blob.OpOpen, store, "", blob.NotApplied, err)
 	}
 	if o.Dir != "" {
-		if c.disk, err = openDisk(o.Dir, diskOptions{size: o.Disk, logger: o.Logger}); err != nil {
+		if c.disk, err = diskcache.Open(o.Dir, diskcache.Options{Size: o.Disk, Logger: o.Logger}); err != nil {
 			return nil, blob.Fail(blob.OpOpen, store, "", blob.NotApplied, err)
 		}
 	}
@@ -112,7 +113,7 @@ func (c *Cache) shut(ctx context.Context) error {
 		return err
 	}
 	if c.disk != nil {
-		if err := c.disk.close(ctx); err != nil && ctx.Err() != nil {
+		if err := c.disk.Close(ctx); err != nil && ctx.Err() != nil {
 			return err // otherwise it is the cache's own trouble: entries are lost and no object
 		}
 	}
@@ -140,7 +141,7 @@ func (c *Cache) begin(key string) watch {
 	w := c.epochs.begin(key, func() { c.memory.drop(key) })
 	// Nothing can be put meanwhile, so this need not be under the lock.
 	if c.disk != nil {
-		c.disk.drop(key)
+		c.disk.Drop(key)
 	}
 	return w
 }

@@ -41,7 +41,7 @@ func TestAnswersThatContradictEachOtherAreForgotten(t *testing.T) {
 						}
 					}
 					_, _ = c.Get(t.Context(), key, opts) // whatever comes of it
-					settleDisk(t, c.disk)
+					written(t, c.disk)
 				}
 				store.bend = nil
 				if info, err := c.Stat(t.Context(), key); err != nil || info.Size != 3*block {
@@ -61,7 +61,7 @@ func TestWholeObjectsAreKeptWhereTheyMayNotFillABlock(t *testing.T) {
 		c := over(t, h, o)
 		wantGet(t, c, key, "v1")
 		if c.disk != nil {
-			settleDisk(t, c.disk)
+			written(t, c.disk)
 		}
 		wantGet(t, c, key, "v1")
 		wantCalls(t, h, blob.OpGet, 1)

@@ -1,235 +1,108 @@
 package cache
 
 import (
-	"context"
-	"crypto/rand"
-	"encoding/binary"
-	"fmt"
-	"log/slog"
-	"os"
-	"sync"
-	"sync/atomic"
-	"time"
-
 	"github.com/wholeblob/wholeblob/blob"
+	"github.com/wholeblob/wholeblob/internal/diskcache"
 )
 
-const (
-	diskDefaultQueue    = 64 << 20
-	diskDefaultSumBlock = 4 << 10
-	diskMinSize         = 64 << 10
-	diskWriters         = 2
-
-	diskFirstProbe = time.Second // how long the tier stays off after a first fault; then twice as long each time
-	diskLastProbe  = 5 * time.Minute
-)
-
-// diskOptions tune the disk tier.
-type diskOptions struct {
-	size     int64 // bytes of disk that entries may take, whole file-system blocks and headers counted; at least 64 KiB
-	queue    int64 // bytes waiting to be written; 0: 64 MiB
-	sumBlock int   // bytes under one checksum, a power of two from 512 to 1 MiB; 0: 4 KiB
-	logger   *slog.Logger
-	now      func() time.Time // nil: time.Now
-
-	// For tests.
-	fault func(op, name string) error // called before each operation on the file system
-	boot  func() string               // names the run of the kernel; nil: the system's
-}
-
-// DiskStats count what the disk tier did since it was opened, and say how it is.
-type DiskStats struct {
-	Hits    int64 // reads answered
-	Misses  int64 // reads not answered, for whatever reason
-	Bytes   int64 // of disk taken by entries, headers and file-system blocks counted
-	Entries int64 // files
-
-	Reads     int64 // system calls that read of entries, headers left out
-	ReadBytes int64 // their bytes: what was asked for, what lay around it in checksum blocks and between ranges, and blocks read for memory
-
-	Fills        int64 // entries written
-	SkippedFills int64 // entries not written: queue full, tier off or full, too large, or no longer wanted when their turn came
-	Evictions    int64 // entries removed to make room
-	QueuedBytes  int64 // waiting to be written
-
-	Damaged  int64 // entries dropped because they were not what they should be, or could not be read
-	Foreign  int64 // names in the tier's directories that are not the tier's; they are left alone
-	Junk     int64 // temporary files of crashed processes removed
-	Faults   int64 // operations of the file system that failed and should not
-	TimesOff int64 // how often the tier turned itself off
-	Resets   int64 // how often it gave up all entries because it could no longer vouch for them
-
-	Off     bool // nothing is written until the next probe finds the disk well
-	Indexed bool // the entries of earlier processes have all been found
-}
-
-// disk is the disk tier: entries in files, found again after a restart. No method returns an error for a fault of the
-// disk: a read that cannot be answered is a miss, a fill that cannot be written is skipped.
-//
-// docs/disk-cache.md has the format, and the argument why no stale or damaged bytes are ever served.
-type disk struct {
-	path    string
-	o       diskOptions
-	fs      diskFS
-	log     *slog.Logger
-	session uint64        // random; begins the names of this process' temporary files
-	seq     atomic.Uint64 // from a random start: makes names unique
-
-	gen     atomic.Pointer[diskGen] // nil: nothing is found and nothing kept
-	handles diskHandles
-	heat    diskHeat
-
-	// attach serialises what replaces the generation. It is held during system calls; nobody takes it on the way to a hit.
-	attach struct {
-		sync.Mutex
-		root   *os.Root // the directory; nil after it was found deleted
-		lock   *os.File
-		had    bool // the generation on record must not be used again
-		closed bool
-
-		littered bool // there may be other generations in the directory, or temporary files of others
+// fromDisk reads what the disk has of pieces: those that it has wholly into their own data, and of the others the blocks that it has into found. It
+// looks at the disk once for all pieces, and a second time for blocks.
+func (r *reading) fromDisk(h *item, pieces []*piece, found map[int64][]byte) {
+	if r.c.disk == nil || len(pieces) == 0 {
+		return
 	}
-
-	// drops is held for reading by drop, and for writing when close records that all drops are done.
-	drops sync.RWMutex
-
-	queue     diskQueue
-	condemned struct {
-		sync.Mutex
-		runs   []condemnedRun
-		serial sync.Mutex // held while their files are removed
-	}
-	health diskHealth
-	n      diskCounters
-
-	wake    chan struct{} // one token: there is work for maintain
-	stop    chan struct{} // closed when the tier closes
-	workers sync.WaitGroup
-	others  sync.WaitGroup
-	once    sync.Once
-}
-
-type diskCounters struct {
-	hits, misses, reads, readBytes, fills, skipped, evictions, damaged, foreign, junk, faults, timesOff, resets atomic.Int64
-}
-
-// openDisk opens the tier in directory dir, which it makes if there is none. Entries are served at once and found in the background.
-//
-// Errors: blob.ErrInvalidOption; blob.ErrConflict if another process or another tier of this one has the directory;
-// blob.ErrUnsupported where the system lacks what it takes; what the system says of a directory that cannot be used. A disk that is
-// full, read-only or broken is no error: the tier starts off and looks again later.
-func openDisk(dir string, o diskOptions) (*disk, error) {
-	if err := o.check(dir); err != nil {
-		return nil, err
-	}
-	d := &disk{path: dir, o: o, fs: diskFS{fault: o.fault}, log: o.logger, wake: make(chan struct{}, 1), stop: make(chan struct{})}
-	d.queue.init(o.queue)
-	d.session, d.health.now = random64(), o.now
-	d.seq.Store(random64())
-	d.attach.Lock()
-	err := d.takeDir()
-	d.attach.Unlock()
-	if err != nil {
-		if !diskFault(err) {
-			return nil, fmt.Errorf("cache: open the disk tier: %w", err)
+	b := r.c.opts.Block
+	parts := make([]diskcache.Part, len(pieces), len(pieces)+1)
+	for i, p := range pieces {
+		parts[i] = diskcache.Part{Off: p.off, N: p.n}
+		if int64(len(r.o.Dst)) >= p.n {
+			parts[i].Dst = r.o.Dst[:p.n:p.n]
 		}
-		d.turnOff("open", err)
 	}
-	for i := range diskWriters {
-		d.workers.Go(func() { d.writeLoop(i) })
+	hot := r.hot(h, parts)
+	for k := range hot {
+		parts = append(parts, diskcache.Part{Off: k * b, N: r.c.length(h, k)})
 	}
-	d.poke() // to sweep
-	d.others.Go(d.maintain)
-	return d, nil
-}
-
-func (o *diskOptions) check(dir string) error {
-	if o.queue == 0 {
-		o.queue = diskDefaultQueue
-	}
-	if o.sumBlock == 0 {
-		o.sumBlock = diskDefaultSumBlock
-	}
-	if o.now == nil {
-		o.now = time.Now
-	}
-	if o.logger == nil {
-		o.logger = slog.New(slog.DiscardHandler)
-	}
-	if o.boot == nil {
-		o.boot = bootID
-	}
-	switch {
-	case !diskSupported:
-		return fmt.Errorf("%w: a disk cache on this system", blob.ErrUnsupported)
-	case dir == "":
-		return fmt.Errorf("%w: empty cache directory", blob.ErrInvalidOption)
-	case o.size < diskMinSize:
-		return fmt.Errorf("%w: a disk cache of %d bytes, at least %d", blob.ErrInvalidOption, o.size, diskMinSize)
-	case o.queue < 0:
-		return fmt.Errorf("%w: the write queue is negative: %d", blob.ErrInvalidOption, o.queue)
-	case !validSumBlock(o.sumBlock):
-		return fmt.Errorf("%w: checksum block of %d bytes", blob.ErrInvalidOption, o.sumBlock)
-	}
-	return nil
-}
-
-func random64() uint64 {
-	var b [8]byte
-	_, _ = rand.Read(b[:]) // never fails
-	return binary.LittleEndian.Uint64(b[:])
-}
-
-func (d *disk) tempName() string {
-	return fmt.Sprintf("%s%016x-%x", diskTempPrefix, d.session, d.seq.Add(1))
-}
-
-// poke tells maintain that there is work.
-func (d *disk) poke() {
-	select {
-	case d.wake <- struct{}{}:
-	default:
-	}
-}
-
-// close writes what is queued, or gives it up when ctx ends, and records that the tier was closed in order, which lets its entries
-// survive a crash of the machine. Reads miss from then on. The caller must be done with drop. The second call does nothing.
-//
-// The error says that the disk refused the record; entries are then found again only by a process that starts before the machine does.
-func (d *disk) close(ctx context.Context) (err error) {
-	d.once.Do(func() {
-		d.queue.close()
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			d.workers.Wait()
-		}()
-		select {
-		case <-done:
-		case <-ctx.Done():
-			d.queue.abandon() // each writer ends what it is writing
-			<-done
+	r.readParts(h, parts)
+	lacking := make(map[int64]bool)
+	for i, p := range pieces {
+		if parts[i].OK {
+			p.data = parts[i].Dst
+			continue
 		}
-		close(d.stop)
-		d.others.Wait()
-		err = d.detach()
+		for k := p.off / b; k*b < p.off+p.n && p.n > b; k++ { // else it would be the same question again
+			lacking[k] = lacking[k] || found[k] == nil
+		}
+	}
+	parts = parts[:0]
+	for k := range lacking {
+		if lacking[k] {
+			parts = append(parts, diskcache.Part{Off: k * b, N: r.c.length(h, k)})
+		}
+	}
+	if len(parts) == 0 {
+		return
+	}
+	r.readParts(h, parts)
+	for i := range parts {
+		if parts[i].OK {
+			found[parts[i].Off/b] = parts[i].Dst
+		}
+	}
+}
+
+// length returns the number of bytes in block k of the object of h.
+func (c *Cache) length(h *item, k int64) int64 { return min(c.opts.Block, h.obj.Size-k*c.opts.Block) }
+
+// hot returns the blocks of which parts read so much from disk, for so long, that they are better read whole and kept in memory. What goes there
+// anyway is not counted.
+func (r *reading) hot(h *item, parts []diskcache.Part) map[int64]bool {
+	c := r.c
+	b := c.opts.Block
+	if !c.blocky || b > c.memory.largest {
+		return nil
+	}
+	var hot map[int64]bool
+	for _, p := range parts {
+		if p.N > c.memory.largest {
+			continue
+		}
+		for k := p.Off / b; k*b < p.Off+p.N; k++ {
+			length := c.length(h, k)
+			n := min(p.Off+p.N, k*b+length) - max(p.Off, k*b)
+			if p.Dst == nil && n == length || !c.disk.Hot(r.key, k, n, length, c.opts.Memory/b) {
+				continue
+			}
+			if hot == nil {
+				hot = make(map[int64]bool)
+			}
+			hot[k] = true
+		}
+	}
+	return hot
+}
+
+// readParts reads parts from disk, and puts into memory whole blocks of those that do not lie in the caller's Dst.
+//
+// A write that begins while the disk is read empties both tiers, and may do so before these bytes get to memory: the watch finds out, and
+// they are the caller's alone.
+func (r *reading) readParts(h *item, parts []diskcache.Part) {
+	c := r.c
+	own := make([]bool, len(parts))
+	for i, p := range parts {
+		own[i] = p.Dst == nil
+	}
+	w := c.epochs.watch(r.key)
+	c.disk.ReadParts(r.key, h.obj.Version, parts)
+	w.end(func() {
+		for i, p := range parts {
+			// Without a head in memory, the one that the read began with may be from before a write that has ended.
+			if now := c.memory.peek(r.key); p.OK && own[i] && now != nil && now.complete && same(now, h.obj.Info) {
+				c.admit(blob.Object{Info: h.obj.Info, Offset: p.Off, Data: p.Dst}, now.seq, c.checkedAt(now), false)
+			}
+		}
 	})
-	return err
-}
-
-func (d *disk) stats() DiskStats {
-	s := DiskStats{
-		Hits: d.n.hits.Load(), Misses: d.n.misses.Load(), Reads: d.n.reads.Load(), ReadBytes: d.n.readBytes.Load(),
-		Fills: d.n.fills.Load(), SkippedFills: d.n.skipped.Load(), Evictions: d.n.evictions.Load(),
-		QueuedBytes: d.queue.size(),
-		Damaged:     d.n.damaged.Load(), Foreign: d.n.foreign.Load(), Junk: d.n.junk.Load(), Faults: d.n.faults.Load(),
-		TimesOff: d.n.timesOff.Load(), Resets: d.n.resets.Load(),
-		Off: d.health.off.Load(),
+	for _, p := range parts {
+		r.disk = r.disk || p.OK
 	}
-	if g := d.gen.Load(); g != nil {
-		s.Bytes, s.Entries = g.sieve.size()
-		s.Foreign += g.foreign.Load()
-		s.Indexed = g.indexed.Load()
-	}
-	return s
 }

@@ -1,373 +1,334 @@
 package cache
 
 import (
-	"bytes"
-	"context"
 	"fmt"
-	"io/fs"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
-	"strings"
-	"sync/atomic"
+	"reflect"
 	"testing"
-	"time"
-
-	"go.uber.org/goleak"
 
 	"github.com/wholeblob/wholeblob/blob"
+	"github.com/wholeblob/wholeblob/internal/diskcache"
+	"github.com/wholeblob/wholeblob/memblob"
 )
 
-// testDisk opens a tier and closes it with the test; nothing may be left running then.
-func testDisk(t testing.TB, dir string, o diskOptions) *disk {
+// counted is a cache whose disk tier, of that directory, counts what it asks of the file system.
+func counted(t *testing.T, inner blob.Blob, o Options, ops *opCount) *Cache {
 	t.Helper()
-	if o.size == 0 {
-		o.size = 64 << 20
+	c := over(t, inner, o)
+	reopen(t, c, o.Dir, diskcache.Options{Size: o.Disk, Fault: ops.at})
+	return c
+}
+
+// filled returns a directory with whole blocks of the content of key, from and to counted in blocks.
+func filled(t *testing.T, inner blob.Blob, size int64, spans ...blob.Range) Options {
+	t.Helper()
+	o := Options{Memory: -1, Dir: t.TempDir(), Disk: 64 << 20, Block: size}
+	c := over(t, inner, o)
+	for _, r := range spans {
+		if _, err := c.Get(t.Context(), key, &blob.GetOptions{Range: r}); err != nil {
+			t.Fatal(err)
+		}
 	}
-	ignore := goleak.IgnoreCurrent()
-	d, err := openDisk(dir, o)
-	if err != nil {
+	if err := c.shut(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := d.close(context.Background()); err != nil && o.fault == nil {
-			t.Error(err)
-		}
-		goleak.VerifyNone(t, ignore)
-	})
-	return d
+	return o
 }
 
-func closeDisk(t testing.TB, d *disk) {
+func wantRanges(t *testing.T, c *Cache, content string, rs ...blob.Range) {
 	t.Helper()
-	if err := d.close(t.Context()); err != nil {
-		t.Fatal(err)
+	objs, err := c.GetRanges(t.Context(), key, rs, nil)
+	if err != nil || len(objs) != len(rs) {
+		t.Fatal(len(objs), err)
 	}
-}
-
-// settleDisk waits until nothing is queued, found damaged or to be evicted.
-func settleDisk(t testing.TB, d *disk) {
-	t.Helper()
-	diskWait(t, "the queue to drain", func() bool { return d.queue.size() == 0 })
-	d.removeCondemned()
-	d.evict()
-}
-
-// diskWait polls: what it waits for is done by system calls of other goroutines.
-func diskWait(t testing.TB, what string, done func() bool) {
-	t.Helper()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for !done() {
-		select {
-		case <-t.Context().Done():
-			t.Fatalf("ended while waiting for %s", what)
-		case <-tick.C:
+	for i, o := range objs {
+		off, n, _ := rs[i].Resolve(int64(len(content)))
+		if string(o.Data) != content[off:off+n] || o.Offset != off {
+			t.Errorf("range %d, %v: %d bytes from %d", i, rs[i], len(o.Data), o.Offset)
 		}
 	}
 }
 
-func diskBytes(seed uint64, n int) []byte {
-	b := make([]byte, n)
-	_, _ = rand.NewChaCha8([32]byte{byte(seed), byte(seed >> 8), byte(seed >> 16)}).Read(b)
-	return b
-}
-
-func diskInfo(key, version string, size int) blob.Info {
-	return blob.Info{
-		Key: key, Version: version, Size: int64(size), ModTime: time.Unix(1700000000, 123456789).UTC(),
-		Metadata: map[string]string{"owner": "tests", "empty": ""}, ContentType: "text/plain", CRC32C: 7, HasCRC32C: true,
+func TestGetRangesFromDiskIsOneSystemCallForWhatLiesTogether(t *testing.T) {
+	h, ops := newHooked(), opCount{}
+	content := string(randomBytes(1, 40*block))
+	set(t, h.inner, key, content)
+	o := filled(t, h, block, blob.Span(0, 20*block), blob.Span(30*block, 10*block))
+	c := counted(t, h, o, &ops)
+	defer mustClose(t, c)
+	calls := h.count(blob.OpGet)
+	var rs []blob.Range
+	for i := range int64(100) {
+		rs = append(rs, blob.Span((i*37%100)*800, 700)) // in no order
 	}
-}
-
-func diskPut(t testing.TB, d *disk, info blob.Info, off int64, data []byte) {
-	t.Helper()
-	if !d.put(info, off, data) {
-		t.Fatalf("put %q at %d was skipped: %+v", info.Key, off, d.stats())
+	ops.take("")
+	wantRanges(t, c, content, rs...)
+	if n := ops.take("pread"); n != 1 {
+		t.Errorf("100 ranges of one file are %d system calls", n)
 	}
-	settleDisk(t, d)
-}
-
-func diskHit(t testing.TB, d *disk, info blob.Info, off int64, want []byte) {
-	t.Helper()
-	dst := make([]byte, len(want))
-	if !d.read(info.Key, info.Version, off, dst) {
-		t.Fatalf("read %q [%d, +%d) missed: %+v", info.Key, off, len(want), d.stats())
+	wantRanges(t, c, content, blob.Span(35*block, block), blob.Span(3*block, 100), blob.Last(10), blob.Span(36*block, 100), blob.Span(0, 0))
+	if n := ops.take("pread"); n != 2 {
+		t.Errorf("ranges of two files are %d system calls", n)
 	}
-	if !bytes.Equal(dst, want) {
-		t.Fatalf("read %q [%d, +%d) gave other bytes", info.Key, off, len(want))
-	}
-}
-
-func diskMiss(t testing.TB, d *disk, info blob.Info, off int64, n int) {
-	t.Helper()
-	if d.read(info.Key, info.Version, off, make([]byte, n)) {
-		t.Fatalf("read %q [%d, +%d) hit", info.Key, off, n)
-	}
-}
-
-// entryFiles returns the paths of the entries in dir.
-func entryFiles(t testing.TB, dir string) (paths []string) {
-	t.Helper()
-	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
-		if _, ok := parseDiskName(filepath.Base(path)); ok {
-			paths = append(paths, path)
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return paths
-}
-
-func TestDiskKeepsWhatWasPut(t *testing.T) {
-	for _, size := range []int{0, 1, 511, 4095, 4096, 4097, 65535, 65536, 1<<20 + 17} {
-		t.Run(fmt.Sprint(size), func(t *testing.T) {
-			dir := t.TempDir()
-			d := testDisk(t, dir, diskOptions{})
-			data, info := diskBytes(1, size), diskInfo("k", "v1", size)
-			diskPut(t, d, info, 0, data)
-			check := func(d *disk) {
-				got, ok := d.lookup("k")
-				if !ok || fmt.Sprint(got) != fmt.Sprint(info) {
-					t.Fatalf("lookup: %v %+v, want %+v", ok, got, info)
-				}
-				diskHit(t, d, info, 0, data)
-				for range 50 {
-					off := rand.IntN(size + 1)
-					if size > 0 && off == size {
-						off--
-					}
-					diskHit(t, d, info, int64(off), data[off:off+rand.IntN(size-off+1)])
-				}
-				diskMiss(t, d, info, 0, size+1)
-				diskMiss(t, d, diskInfo("k", "v2", size), 0, size)
-				diskMiss(t, d, diskInfo("other", "v1", size), 0, size)
-			}
-			check(d)
-			closeDisk(t, d)
-			check(testDisk(t, dir, diskOptions{}))
-		})
-	}
-}
-
-func TestDiskRunsBesideEachOtherAreOneRead(t *testing.T) {
-	d := testDisk(t, t.TempDir(), diskOptions{})
-	const block = 64 << 10
-	data := diskBytes(2, 3*block+100)
-	info := diskInfo("k", "v", len(data))
-	diskPut(t, d, info, 2*block, data[2*block:])
-	diskPut(t, d, info, 0, data[:block])
-	diskMiss(t, d, info, block-1, 2)
-	diskPut(t, d, info, block, data[block:2*block])
-	diskHit(t, d, info, 0, data)
-	diskHit(t, d, info, block-1, data[block-1:2*block+1])
-	d.drop("k")
-	diskPut(t, d, info, 0, data[:block])
-	diskPut(t, d, info, 2*block, data[2*block:])
-	diskPut(t, d, info, 0, data)
-	if s := d.stats(); s.Entries != 1 {
-		t.Errorf("%d entries after the whole object replaced its runs", s.Entries)
-	}
-	diskHit(t, d, info, 0, data)
-	fills := d.stats().Fills
-	diskPut(t, d, info, block, data[block:2*block])
-	if s := d.stats(); s.Fills != fills {
-		t.Errorf("what is there already was written again")
-	}
-}
-
-func TestDiskHoldsOneVersionOfAKey(t *testing.T) {
-	dir := t.TempDir()
-	d := testDisk(t, dir, diskOptions{})
-	one, two := diskBytes(3, 5000), diskBytes(4, 6000)
-	diskPut(t, d, diskInfo("k", "v1", 5000), 0, one)
-	diskPut(t, d, diskInfo("k", "v2", 6000), 0, two)
-	diskMiss(t, d, diskInfo("k", "v1", 5000), 0, 1)
-	diskHit(t, d, diskInfo("k", "v2", 6000), 0, two)
-	if files := entryFiles(t, dir); len(files) != 1 {
-		t.Errorf("files of two versions: %v", files)
-	}
-}
-
-func TestDiskRefusesRunsThatDoNotFitTheObject(t *testing.T) {
-	d := testDisk(t, t.TempDir(), diskOptions{size: 1 << 20})
-	for _, c := range []struct {
-		name   string
-		size   int
-		off    int64
-		length int
-	}{
-		{"past the end", 10000, 8192, 4096},
-		{"beyond the end", 10000, 12288, 4096},
-		{"negative offset", 10000, -4096, 4096},
-		{"unaligned start", 10000, 100, 9900},
-		{"short in the middle", 10000, 0, 5000},
-		{"empty run", 10000, 0, 0},
-		{"longer than the object", 10, 0, 11},
-		{"too large for the tier", 1 << 20, 0, 1 << 20},
-	} {
-		if d.put(diskInfo("k", "v", c.size), c.off, make([]byte, c.length)) {
-			t.Errorf("%s: accepted", c.name)
-		}
-	}
-	if s := d.stats(); s.SkippedFills != 8 || s.Entries != 0 || s.QueuedBytes != 0 {
+	wantCalls(t, h, blob.OpGet, calls)
+	if s := c.Stats(); s.DiskHits != 2 || s.Misses != 0 {
 		t.Errorf("%+v", s)
 	}
 }
 
-func TestDiskDropForgetsAtOnceAndAcrossRestarts(t *testing.T) {
-	dir := t.TempDir()
-	d := testDisk(t, dir, diskOptions{})
-	data := diskBytes(5, 100_000)
-	info := diskInfo("k", "v", len(data))
-	diskPut(t, d, info, 0, data)
-	diskHit(t, d, info, 0, data) // its file is open now
-	d.drop("k")
-	diskMiss(t, d, info, 0, 1)
-	if _, ok := d.lookup("k"); ok {
-		t.Error("found after drop")
-	}
-	if files := entryFiles(t, dir); len(files) != 0 {
-		t.Errorf("left: %v", files)
-	}
-	diskPut(t, d, info, 0, data)
-	closeDisk(t, d)
-	d = testDisk(t, dir, diskOptions{})
-	d.drop("k") // before anything was looked for
-	diskMiss(t, d, info, 0, 1)
-	closeDisk(t, d)
-	diskMiss(t, testDisk(t, dir, diskOptions{}), info, 0, 1)
+// What memory and disk have of a range is not fetched again.
+func TestRangeIsPutTogetherFromAllTiers(t *testing.T) {
+	h := newHooked()
+	content := string(randomBytes(1, 40*block))
+	set(t, h.inner, key, content)
+	o := filled(t, h, block, blob.Span(0, 3*block), blob.Span(10*block, 2*block))
+	o.Memory = 1 << 20
+	c := over(t, h, o)
+	defer mustClose(t, c)
+	wantRange(t, c, blob.Span(5*block, 10), content)
+	h.ranges = nil
+	wantRanges(t, c, content, blob.Span(block+5, 5*block), blob.Span(9*block, 4*block), blob.Span(2*block, 10))
+	wantFetched(t, h, blob.Span(3*block, 2*block), blob.Span(6*block, block), blob.Span(9*block, block), blob.Span(12*block, block))
+	wantRange(t, c, blob.Span(block+5, 12*block-5), content)
+	wantFetched(t, h, blob.Span(7*block, 2*block))
 }
 
-// A drop must win wherever the fill is: queued, written, about to be published.
-func TestDiskDropCancelsAPutAtEveryStep(t *testing.T) {
-	for _, op := range []string{"create", "write", "close", "rename"} {
-		t.Run(op, func(t *testing.T) {
-			reached, goOn := make(chan struct{}), make(chan struct{})
-			armed := make(chan struct{}, 1)
-			dir := t.TempDir()
-			d := testDisk(t, dir, diskOptions{fault: func(o, name string) error {
-				if o == op && (strings.HasPrefix(name, diskTempPrefix) || o == "rename") {
-					select {
-					case <-armed:
-						close(reached)
-						<-goOn
-					default:
+// wantFetched checks what was fetched since the last time, in any order.
+func wantFetched(t *testing.T, h *hooked, want ...blob.Range) {
+	t.Helper()
+	got := map[string]int{}
+	for _, r := range h.ranges {
+		got[r.String()]++
+	}
+	wanted := map[string]int{}
+	for _, r := range want {
+		wanted[r.String()]++
+	}
+	if !reflect.DeepEqual(got, wanted) {
+		t.Errorf("fetched %v, want %v", h.ranges, want)
+	}
+	h.ranges = nil
+}
+
+func TestWholeReadFetchesWhatIsMissing(t *testing.T) {
+	const big = 1 << 20 // what a request is worth
+	for _, tc := range []struct {
+		name    string
+		block   int64
+		size    int
+		disk    []blob.Range
+		memory  []blob.Range
+		fetched []blob.Range
+	}{
+		{"one run at the end", block, 5*block + 7, nil, []blob.Range{blob.Span(0, 3*block)}, []blob.Range{blob.Span(3*block, 2*block+7)}},
+		{"two runs, little saved", block, 5 * block, nil, []blob.Range{blob.Span(2*block, block)}, []blob.Range{{}}},
+		{"two runs, much saved", big, 5*big + 7, nil, []blob.Range{blob.Span(2*big, 1)}, []blob.Range{blob.Span(0, 2*big), blob.Span(3*big, 2*big+7)}},
+		{"three runs, just enough saved", big, 5 * big, nil, []blob.Range{blob.Span(big, 1), blob.Span(3*big, 1)}, []blob.Range{blob.Span(0, big), blob.Span(2*big, big), blob.Span(4*big, big)}},
+		{"nothing here", block, 5 * block, nil, []blob.Range{blob.Last(1)}, []blob.Range{{}}},
+		{"all in memory", block, 5 * block, nil, []blob.Range{blob.Span(0, 5*block-1)}, nil},
+		{"all on disk", block, 5 * block, []blob.Range{blob.Span(0, 2*block), blob.Span(2*block, 3*block)}, nil, nil},
+		{"some on disk", block, 5 * block, []blob.Range{blob.Span(0, 2*block)}, nil, []blob.Range{blob.Span(2*block, 3*block)}},
+		{"some in both", block, 5 * block, []blob.Range{blob.Span(0, block)}, []blob.Range{blob.Span(4*block, block)}, []blob.Range{blob.Span(block, 3*block)}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			h := newHooked()
+			content := string(randomBytes(1, tc.size))
+			set(t, h.inner, key, content)
+			o := Options{Block: tc.block}
+			if tc.disk != nil {
+				o = filled(t, h, tc.block, tc.disk...)
+				o.Memory = 0
+			}
+			c := over(t, h, o)
+			defer mustClose(t, c)
+			for _, r := range tc.memory {
+				wantRange(t, c, r, content)
+			}
+			h.ranges = nil
+			wantRange(t, c, blob.Range{}, content)
+			wantFetched(t, h, tc.fetched...)
+			if it := c.memory.peek(key); it == nil || !it.whole {
+				t.Error("the object is not in memory as a whole")
+			}
+			wantRange(t, c, blob.Range{}, content)
+			wantFetched(t, h)
+			stateless(t, c)
+		})
+	}
+}
+
+// What was put together of blocks is dropped like any other fill if the object is written meanwhile.
+func TestWholePutTogetherBesideAWriteIsDropped(t *testing.T) {
+	for name, w := range writes {
+		t.Run(name, func(t *testing.T) {
+			h := newHooked()
+			content := pattern(5 * block)
+			set(t, h.inner, key, content)
+			c := over(t, h, Options{Block: block})
+			defer mustClose(t, c)
+			wantRange(t, c, blob.Span(0, 2*block), content)
+			held := hold(blob.OpGet)
+			h.hook(nil, held.at)
+			done := make(chan string)
+			go func() {
+				o, err := c.Get(t.Context(), key, nil)
+				done <- fmt.Sprint(string(o.Data) == content, err)
+			}()
+			<-held.reached
+			if err := w.do(t.Context(), c); err != nil {
+				t.Error(err)
+			}
+			close(held.release)
+			if got := <-done; got != "true <nil>" {
+				t.Error(got)
+			}
+			h.hook(nil, nil)
+			wantGet(t, c, key, w.then)
+			stateless(t, c)
+		})
+	}
+}
+
+func TestHotPartsOfBlocksOnDiskComeToMemory(t *testing.T) {
+	const unit = 256 << 10
+	content := string(randomBytes(1, 4*unit+1000))
+	for _, tc := range []struct {
+		name  string
+		r     blob.Range
+		reads int64 // from disk, until it is in memory
+	}{
+		{"4 KiB", blob.Span(unit+5000, 4<<10), 8},
+		{"32 KiB", blob.Span(unit+5000, 32<<10), 4},
+		{"half a block", blob.Span(unit, unit/2), 2},
+		{"the short block at the end", blob.Last(900), 2},
+		{"two blocks", blob.Span(unit-100, 200), 8},
+	} {
+		for _, dst := range []bool{false, true} {
+			t.Run(fmt.Sprint(tc.name, " dst ", dst), func(t *testing.T) {
+				h := newHooked()
+				set(t, h.inner, key, content)
+				o := filled(t, h, unit, blob.Span(0, 3*unit), blob.Span(3*unit, unit+1000))
+				o.Memory = 16 << 20
+				c := over(t, h, o)
+				defer mustClose(t, c)
+				g := &blob.GetOptions{Range: tc.r}
+				if dst {
+					g.Dst = make([]byte, 40<<12)
+				}
+				off, n, _ := tc.r.Resolve(int64(len(content)))
+				for range 20 {
+					got, err := c.Get(t.Context(), key, g)
+					if err != nil || string(got.Data) != content[off:off+n] {
+						t.Fatalf("%d bytes, %v", len(got.Data), err)
+					}
+				}
+				if s := c.Stats(); s.DiskHits != tc.reads || s.MemoryHits != 20-tc.reads || s.Misses != 0 {
+					t.Errorf("%d hits on disk, want %d; %d in memory, %d misses", s.DiskHits, tc.reads, s.MemoryHits, s.Misses)
+				}
+			})
+		}
+	}
+}
+
+// What is read whole comes to memory by the second time at the latest, also if the caller's buffer took it the first time.
+func TestWholeReadsIntoDstComeToMemory(t *testing.T) {
+	for _, size := range []int{100, block, 5*block + 7} {
+		h := newHooked()
+		content := string(randomBytes(1, size))
+		set(t, h.inner, key, content)
+		o := filled(t, h, block, blob.Range{})
+		o.Memory = 1 << 20
+		c := over(t, h, o)
+		g := &blob.GetOptions{Dst: make([]byte, size)}
+		for range 5 {
+			if got, err := c.Get(t.Context(), key, g); err != nil || string(got.Data) != content {
+				t.Fatal(err)
+			}
+		}
+		if s := c.Stats(); s.DiskHits != 2 || s.MemoryHits != 3 {
+			t.Errorf("%d bytes: %d hits on disk, %d in memory", size, s.DiskHits, s.MemoryHits)
+		}
+		mustClose(t, c)
+	}
+}
+
+// A scan of small reads, and small reads at random all over a disk tier larger than memory, must not read blocks for them.
+func TestColdSmallReadsDoNotReadBlocks(t *testing.T) {
+	const unit, objects, blocks = 256 << 10, 64, 4
+	inner := memblob.New(nil)
+	o := Options{Memory: 8 << 20, Dir: t.TempDir(), Disk: 256 << 20, Block: unit}
+	c := over(t, inner, o)
+	defer mustClose(t, c)
+	for i := range objects {
+		info := blob.Info{Key: fmt.Sprint(i), Version: "v", Size: blocks * unit}
+		for !c.disk.Put(info, 0, make([]byte, blocks*unit)) {
+			written(t, c.disk)
+		}
+	}
+	written(t, c.disk)
+	read := func(i, off int64) {
+		if _, err := c.Get(t.Context(), fmt.Sprint(i), &blob.GetOptions{Range: blob.Span(off, 4<<10)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range int64(objects) {
+		for k := range int64(blocks) {
+			read(i, k*unit+unit/2)
+		}
+	}
+	if s := c.Stats(); s.DiskHits != objects*blocks || s.Disk.ReadBytes != s.DiskHitBytes {
+		t.Errorf("scan: %d hits, %d bytes read for %d", s.DiskHits, s.Disk.ReadBytes, s.DiskHitBytes)
+	}
+	rnd := rand.New(rand.NewPCG(1, 1))
+	for range 20_000 {
+		read(rnd.Int64N(objects), rnd.Int64N(blocks*unit/4096)*4096)
+	}
+	s := c.Stats()
+	t.Logf("%.2f bytes read for each that was asked for, %d hits on disk, %d in memory", float64(s.Disk.ReadBytes)/float64(s.DiskHitBytes), s.DiskHits, s.MemoryHits)
+	if s.Disk.ReadBytes > s.DiskHitBytes*2 {
+		t.Errorf("%d bytes read from disk for %d", s.Disk.ReadBytes, s.DiskHitBytes)
+	}
+}
+
+// A block that is read from disk for memory while the object is written belongs to the reader, and to no one after.
+func TestBlocksFromDiskBesideAWriteAreDropped(t *testing.T) {
+	for name, w := range writes {
+		t.Run(name, func(t *testing.T) {
+			h := newHooked()
+			content := pattern(5 * block)
+			was := set(t, h.inner, key, content).Version
+			o := filled(t, h, block, blob.Span(0, 5*block))
+			o.Memory = 1 << 20
+			held, preads := hold("pread"), 0
+			c := over(t, h, o)
+			defer mustClose(t, c)
+			reopen(t, c, o.Dir, diskcache.Options{Size: o.Disk, Fault: func(op, _ string) error {
+				if op == "pread" {
+					if preads++; preads == 2 { // the first is of the range, the second of the block
+						held.at(op)
 					}
 				}
 				return nil
 			}})
-			data := diskBytes(6, 10_000)
-			info := diskInfo("k", "v", len(data))
-			armed <- struct{}{}
-			if !d.put(info, 0, data) {
-				t.Fatal("skipped")
-			}
-			<-reached
-			dropped := make(chan struct{})
+			wantRange(t, c, blob.Span(block+5, 10), content)
+			done := make(chan string)
 			go func() {
-				d.drop("k")
-				close(dropped)
+				o, err := c.Get(t.Context(), key, &blob.GetOptions{Range: blob.Span(block+5, 10)})
+				done <- fmt.Sprint(string(o.Data) == content[block+5:block+15], err)
 			}()
-			if op == "rename" { // drop waits for it: let it
-				close(goOn)
-				<-dropped
-			} else {
-				<-dropped
-				close(goOn)
+			<-held.reached
+			if err := w.do(t.Context(), c); err != nil {
+				t.Error(err)
 			}
-			settleDisk(t, d)
-			diskMiss(t, d, info, 0, 1)
-			if files := entryFiles(t, dir); len(files) != 0 {
-				t.Errorf("left: %v", files)
+			close(held.release)
+			if got := <-done; got != "true <nil>" {
+				t.Error(got)
 			}
+			if it := c.memory.peek(key); it != nil && it.obj.Version == was {
+				t.Error("memory has what was there before the write")
+			}
+			wantGet(t, c, key, w.then)
+			stateless(t, c)
 		})
-	}
-}
-
-func TestDiskSkipsFillsWhenTheQueueIsFull(t *testing.T) {
-	var armed atomic.Bool
-	goOn := make(chan struct{})
-	d := testDisk(t, t.TempDir(), diskOptions{queue: 64 << 10, fault: func(op, _ string) error {
-		if op == "create" && armed.Load() {
-			<-goOn
-		}
-		return nil
-	}})
-	armed.Store(true)
-	data := diskBytes(9, 20_000)
-	var kept []blob.Info
-	for i := range 10 {
-		if info := diskInfo(fmt.Sprint(i), "v", len(data)); d.put(info, 0, data) {
-			kept = append(kept, info)
-		}
-	}
-	if s := d.stats(); len(kept) != 3 || s.SkippedFills != 7 || s.QueuedBytes > 64<<10 {
-		t.Errorf("%d accepted: %+v", len(kept), s)
-	}
-	close(goOn)
-	settleDisk(t, d)
-	for _, info := range kept {
-		diskHit(t, d, info, 0, data)
-	}
-	if s := d.stats(); s.QueuedBytes != 0 || s.Fills != 3 {
-		t.Errorf("%+v", s)
-	}
-}
-
-func TestDiskEvictsByBytesAndKeepsWhatIsRead(t *testing.T) {
-	const size = 1 << 20
-	d := testDisk(t, t.TempDir(), diskOptions{size: size})
-	diskWait(t, "the index", func() bool { return d.stats().Indexed })
-	data := diskBytes(7, 10_000)
-	hot := diskInfo("hot", "v", len(data))
-	diskPut(t, d, hot, 0, data)
-	for i := range 500 {
-		diskPut(t, d, diskInfo(fmt.Sprintf("cold%d", i), "v", len(data)), 0, data)
-		diskHit(t, d, hot, 0, data)
-		if s := d.stats(); s.Bytes > size {
-			t.Fatalf("%d bytes in a tier of %d", s.Bytes, size)
-		}
-	}
-	s := d.stats()
-	if s.Bytes < size*9/10 || s.Evictions == 0 || s.Evictions+s.Entries != 501 {
-		t.Errorf("%+v", s)
-	}
-}
-
-func TestDiskReadersOfAnEvictedFileAreSafe(t *testing.T) {
-	d := testDisk(t, t.TempDir(), diskOptions{})
-	data := diskBytes(8, 1<<20)
-	info := diskInfo("k", "v", len(data))
-	diskPut(t, d, info, 0, data)
-	g := d.gen.Load()
-	hash := hashDiskKey("k")
-	r := g.shard(hash).any(hash)
-	h, _ := d.acquire(g, g.shard(hash), r)
-	d.drop("k")
-	dst := make([]byte, len(data))
-	if err := d.readAt(h, 0, dst); err != nil || !bytes.Equal(dst, data) {
-		t.Errorf("a reader lost its file: %v", err)
-	}
-	d.handles.release(h)
-	if _, err := h.file.Stat(); err == nil {
-		t.Error("the file stays open")
-	}
-}
-
-func TestDiskOptionsAreChecked(t *testing.T) {
-	for _, o := range []diskOptions{{}, {size: -1}, {size: 1 << 20, queue: -1}, {size: 1 << 20, sumBlock: 1000}, {size: 1 << 20, sumBlock: 256}} {
-		if _, err := openDisk(t.TempDir(), o); err == nil {
-			t.Errorf("%+v accepted", o)
-		}
-	}
-	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := openDisk(file, diskOptions{size: 1 << 20}); err == nil {
-		t.Error("a file taken for a directory")
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/wholeblob/wholeblob/blob"
+	"github.com/wholeblob/wholeblob/internal/diskcache"
 )
 
 // The defaults of Options.
@@ -20,9 +21,6 @@ const Always time.Duration = -1
 
 // minBlock is the granularity of Block: what the disk tier checks at a time.
 const minBlock = 4 << 10
-
-// diskLargest is the largest entry that the queue of the disk tier takes.
-const diskLargest = diskDefaultQueue - diskMinHeader
 
 // Options are the options of New. nil is the zero value.
 type Options struct {
@@ -89,8 +87,8 @@ func settle(o *Options) (Options, error) {
 		return s, fmt.Errorf("%w: Block is %d, no multiple of %d", blob.ErrInvalidOption, s.Block, minBlock)
 	case s.Dir != "" && s.Disk == 0:
 		return s, fmt.Errorf("%w: Dir without Disk, its capacity", blob.ErrInvalidOption)
-	case s.Dir != "" && s.Disk < diskMinSize:
-		return s, fmt.Errorf("%w: Disk is %d, less than %d", blob.ErrInvalidOption, s.Disk, diskMinSize)
+	case s.Dir != "" && s.Disk < diskcache.MinSize:
+		return s, fmt.Errorf("%w: Disk is %d, less than %d", blob.ErrInvalidOption, s.Disk, diskcache.MinSize)
 	case s.Dir == "" && s.Disk != 0:
 		return s, fmt.Errorf("%w: Disk without Dir", blob.ErrInvalidOption)
 	case s.Revalidate < 0 && s.Revalidate != Always:
@@ -103,7 +101,7 @@ func settle(o *Options) (Options, error) {
 	setDefault(&s.Block, DefaultBlock)
 	setDefault(&s.FillBytes, DefaultFillBytes)
 	setDefault(&s.MaxGet, blob.DefaultMaxGet)
-	largest := max(s.Memory/8, min(s.Disk/8, diskLargest))
+	largest := max(s.Memory/8, min(s.Disk/8, diskcache.LargestEntry))
 	setDefault(&s.MaxFill, largest)
 	s.MaxFill = min(s.MaxFill, largest)
 	if s.Logger == nil {

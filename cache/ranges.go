@@ -158,7 +158,7 @@ const requestWorth = 1 << 20
 func (r *reading) mostlyHere(h *item) bool {
 	c := r.c
 	b, size := c.opts.Block, h.obj.Size
-	if c.disk != nil && c.disk.has(r.key, h.obj.Version, 0, size) {
+	if c.disk != nil && c.disk.Has(r.key, h.obj.Version, 0, size) {
 		return true
 	}
 	if !c.blocky || c.disk == nil && h.blocks.Load() == 0 {
@@ -167,7 +167,7 @@ func (r *reading) mostlyHere(h *item) bool {
 	longest := max(1, min(maxRun, c.opts.MaxFill)/b)
 	here, requests, run := int64(0), int64(0), int64(0)
 	for k := range (size + b - 1) / b {
-		if c.memory.at(h, k) != nil || c.disk != nil && c.disk.has(r.key, h.obj.Version, k*b, c.length(h, k)) {
+		if c.memory.at(h, k) != nil || c.disk != nil && c.disk.Has(r.key, h.obj.Version, k*b, c.length(h, k)) {
 			here, run = here+c.length(h, k), 0
 			continue
 		}

@@ -9,24 +9,25 @@ import (
 	"testing"
 
 	"github.com/wholeblob/wholeblob/blob"
+	"github.com/wholeblob/wholeblob/internal/diskcache"
 	"github.com/wholeblob/wholeblob/memblob"
 )
 
 // What was the caller's before a Set, and is the caller's in Dst after a Get, may be changed at once: also while the disk tier has not written yet what
 // it was given. Bytes of one request in another are grafana/loki #13162.
 func TestWhatCallersDoToTheirSlicesReachesNoTier(t *testing.T) {
-	content := diskBytes(1, 40_000)
+	content := randomBytes(1, 40_000)
 	var armed atomic.Bool
 	goOn := make(chan struct{})
-	d := testDisk(t, t.TempDir(), diskOptions{size: 8 << 20, fault: func(op, _ string) error {
+	inner := memblob.New(nil)
+	c := over(t, inner, Options{Memory: -1, Block: block, Dir: t.TempDir(), Disk: 8 << 20})
+	reopen(t, c, t.TempDir(), diskcache.Options{Size: 8 << 20, Fault: func(op, _ string) error {
 		if op == "write" && armed.Load() {
 			<-goOn
 		}
 		return nil
 	}})
-	inner := memblob.New(nil)
-	c := over(t, inner, Options{Memory: -1, Block: block, Dir: t.TempDir(), Disk: 8 << 20})
-	_, c.disk = c.disk.close(t.Context()), d
+	d := c.disk
 	defer mustClose(t, c)
 	release := sync.OnceFunc(func() { close(goOn) })
 	defer release()
@@ -45,11 +46,11 @@ func TestWhatCallersDoToTheirSlicesReachesNoTier(t *testing.T) {
 		clear(mine)
 	}
 	release()
-	settleDisk(t, d)
+	written(t, d)
 	for i := range 8 {
 		for _, k := range []string{fmt.Sprint("set", i), fmt.Sprint("get", i)} {
 			dst := make([]byte, len(content))
-			if info, ok := d.lookup(k); !ok || !d.read(k, info.Version, 0, dst) || !bytes.Equal(dst, content) {
+			if info, ok := d.Lookup(k); !ok || !d.Read(k, info.Version, 0, dst) || !bytes.Equal(dst, content) {
 				t.Errorf("%s on disk: found %v, or other bytes", k, ok)
 			}
 		}
@@ -63,7 +64,7 @@ func TestEvictionsChangeNothingThatIsBeingRead(t *testing.T) {
 	defer mustClose(t, c)
 	contents := make([][]byte, 40) // three times what either tier holds
 	for i := range contents {
-		contents[i] = diskBytes(uint64(i), 5*block+i)
+		contents[i] = randomBytes(uint64(i), 5*block+i)
 		set(t, inner, fmt.Sprint(i), string(contents[i]))
 	}
 	for evicted := false; !evicted && t.Context().Err() == nil; { // at once, unless the disk is slow
@@ -72,7 +73,7 @@ func TestEvictionsChangeNothingThatIsBeingRead(t *testing.T) {
 			wg.Go(func() { readAndKeep(t, c, contents, g) })
 		}
 		wg.Wait()
-		settleDisk(t, c.disk)
+		written(t, c.disk)
 		c.memory.cache.CleanUp()
 		s := c.Stats()
 		evicted = s.Evictions > 0 && s.Disk.Evictions > 0 && s.DiskHits > 0
@@ -110,7 +111,7 @@ func TestMemoryFallsBackToItsBoundAfterALargeRead(t *testing.T) {
 	inner := memblob.New(nil)
 	set(t, inner, "large", string(make([]byte, 64<<20)))
 	for i := range 1000 {
-		set(t, inner, fmt.Sprint(i), string(diskBytes(uint64(i), 4<<10)))
+		set(t, inner, fmt.Sprint(i), string(randomBytes(uint64(i), 4<<10)))
 	}
 	before := liveHeap()
 	c := over(t, inner, Options{Memory: capacity, MaxFill: 64 << 20, FillBytes: 128 << 20, Dir: t.TempDir(), Disk: 256 << 20})
@@ -124,7 +125,7 @@ func TestMemoryFallsBackToItsBoundAfterALargeRead(t *testing.T) {
 			t.Fatal(len(v))
 		}
 	}
-	settleDisk(t, c.disk)
+	written(t, c.disk)
 	used := liveHeap() - before
 	t.Logf("%d bytes", used)
 	if used > capacity*12/10+2<<20 { // the disk tier has an index, open files and one root for each shard

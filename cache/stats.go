@@ -25,6 +25,32 @@ type Stats struct {
 	Disk          DiskStats
 }
 
+// DiskStats count what the disk tier did since it was opened, and say how it is.
+type DiskStats struct {
+	Hits    int64 // reads answered
+	Misses  int64 // reads not answered, for whatever reason
+	Bytes   int64 // of disk taken by entries, headers and file-system blocks counted
+	Entries int64 // files
+
+	Reads     int64 // system calls that read of entries, headers left out
+	ReadBytes int64 // their bytes: what was asked for, what lay around it in checksum blocks and between ranges, and blocks read for memory
+
+	Fills        int64 // entries written
+	SkippedFills int64 // entries not written: queue full, tier off or full, too large, or no longer wanted when their turn came
+	Evictions    int64 // entries removed to make room
+	QueuedBytes  int64 // waiting to be written
+
+	Damaged  int64 // entries dropped because they were not what they should be, or could not be read
+	Foreign  int64 // names in the tier's directories that are not the tier's; they are left alone
+	Junk     int64 // temporary files of crashed processes removed
+	Faults   int64 // operations of the file system that failed and should not
+	TimesOff int64 // how often the tier turned itself off
+	Resets   int64 // how often it gave up all entries because it could no longer vouch for them
+
+	Off     bool // nothing is written until the next probe finds the disk well
+	Indexed bool // the entries of earlier processes have all been found
+}
+
 // counters are the counts of a Cache. Hits in memory are frequent enough for their counter to be what slows them down.
 type counters struct {
 	memory [8]stripe
@@ -93,7 +119,7 @@ func (c *Cache) Stats() Stats {
 		s.MemoryHitBytes += bytes
 	}
 	if c.disk != nil {
-		s.Disk = c.disk.stats()
+		s.Disk = DiskStats(c.disk.Stats())
 	}
 	return s
 }

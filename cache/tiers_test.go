@@ -61,7 +61,7 @@ func TestWriteThroughReachesTheDisk(t *testing.T) {
 	c := over(t, h, diskOnly(t.TempDir()))
 	defer mustClose(t, c)
 	set(t, c, key, "v1")
-	for c.disk.stats().Fills == 0 && t.Context().Err() == nil { // it is written in the background
+	for DiskStats(c.disk.Stats()).Fills == 0 && t.Context().Err() == nil { // it is written in the background
 		runtime.Gosched()
 	}
 	wantGet(t, c, key, "v1")

@@ -74,7 +74,7 @@ func (c *Cache) writeThrough(key string, info blob.Info, o blob.SetOptions, data
 	c.memory.put(key, h)
 	kept := h.whole
 	if c.disk != nil && complete {
-		kept = c.disk.put(info, 0, data) || kept
+		kept = c.disk.Put(info, 0, data) || kept
 	}
 	if kept {
 		c.count.writesThrough.Add(1)

@@ -106,7 +106,7 @@ func TestImportsPointDown(t *testing.T) {
 func TestLibraryPackagesReadNoFlagsOrEnvironment(t *testing.T) {
 	for _, p := range list(t, "./...") {
 		name := strings.TrimPrefix(p.ImportPath, module+"/")
-		support := name == "blob/blobtest" || name == "internal/faultsweep" || strings.HasPrefix(name, "internal/realserver")
+		support := name == "blob/blobtest" || name == "internal/faultsweep" || name == "internal/diskcache/tiertest" || strings.HasPrefix(name, "internal/realserver")
 		command := strings.HasPrefix(name, "cmd/") || strings.HasSuffix(name, "/with")
 		if slices.Contains(p.Imports, "testing") && !support {
 			t.Errorf("%s imports testing", name)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/wholeblob/wholeblob/blob"
+	"github.com/wholeblob/wholeblob/internal/diskcache/tiertest"
 	"github.com/wholeblob/wholeblob/memblob"
 )
 
@@ -53,7 +54,7 @@ var bends = map[string]func(b *bent, r blob.Range, o *blob.Object){
 // TestAnswersThatDoNotFitLeaveNothing reads 10 MiB in blocks of 4 MiB, of which the last is short, from a store that answers wrongly for a while.
 func TestAnswersThatDoNotFitLeaveNothing(t *testing.T) {
 	const size = 10 << 20
-	content := randomBytes(1, size)
+	content := tiertest.Bytes(1, size)
 	reads := []blob.Range{{}, blob.Span(100, 100), blob.Span(3<<20, 2<<20), blob.Span(8<<20, 4<<20), blob.Last(3 << 20), blob.From(1)}
 	for name, bend := range bends {
 		t.Run(name, func(t *testing.T) {
@@ -90,30 +91,16 @@ func TestAnswersThatDoNotFitLeaveNothing(t *testing.T) {
 				}
 			}
 			written(t, c.disk)
-			wantNoRunBeyond(t, dir, size)
+			tiertest.WantBlocks(t, dir, size, 4<<20)
 			stateless(t, c)
 			mustClose(t, c)
 		})
 	}
 }
 
-// wantNoRunBeyond looks at the names of the entries: each says which bytes of the object it has.
-func wantNoRunBeyond(t *testing.T, dir string, size int64) {
-	t.Helper()
-	files := entries(t, dir)
-	if len(files) == 0 {
-		t.Error("no entries on disk")
-	}
-	for _, f := range files {
-		if end := f.off + f.n; end > size || f.off%(4<<20) != 0 || end != size && end%(4<<20) != 0 {
-			t.Errorf("%s has the bytes [%d, %d)", f.path, f.off, end)
-		}
-	}
-}
-
 // A store that does not honour the condition sends blocks of another version: they are not put beside those of the first.
 func TestBlockOfAVersionThatWasNotAskedForIsNotKept(t *testing.T) {
-	v1, v2 := pattern(3*block), string(randomBytes(2, 3*block))
+	v1, v2 := pattern(3*block), string(tiertest.Bytes(2, 3*block))
 	inner := memblob.New(nil)
 	store := &bent{Blob: inner}
 	c := over(t, store, Options{Block: block})

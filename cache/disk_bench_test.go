@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/wholeblob/wholeblob/blob"
+	"github.com/wholeblob/wholeblob/internal/diskcache/tiertest"
 	"github.com/wholeblob/wholeblob/memblob"
 )
 
@@ -17,7 +18,7 @@ import (
 // machine is not equally fast for long: what counts are the ratios of their medians, with the tier alone and through all of a Get.
 func BenchmarkDiskHit1MiB(b *testing.B) {
 	const size = 1 << 20
-	dir, data, dst := b.TempDir(), randomBytes(1, size), make([]byte, size)
+	dir, data, dst := b.TempDir(), tiertest.Bytes(1, size), make([]byte, size)
 	f, err := os.Create(filepath.Join(dir, "plain"))
 	if err != nil {
 		b.Fatal(err)

@@ -8,14 +8,15 @@ import (
 
 	"github.com/wholeblob/wholeblob/blob"
 	"github.com/wholeblob/wholeblob/internal/diskcache"
+	"github.com/wholeblob/wholeblob/internal/diskcache/tiertest"
 	"github.com/wholeblob/wholeblob/memblob"
 )
 
 // counted is a cache whose disk tier, of that directory, counts what it asks of the file system.
-func counted(t *testing.T, inner blob.Blob, o Options, ops *opCount) *Cache {
+func counted(t *testing.T, inner blob.Blob, o Options, ops *tiertest.Ops) *Cache {
 	t.Helper()
 	c := over(t, inner, o)
-	reopen(t, c, o.Dir, diskcache.Options{Size: o.Disk, Fault: ops.at})
+	reopen(t, c, o.Dir, diskcache.Options{Size: o.Disk, Fault: ops.At})
 	return c
 }
 
@@ -50,8 +51,8 @@ func wantRanges(t *testing.T, c *Cache, content string, rs ...blob.Range) {
 }
 
 func TestGetRangesFromDiskIsOneSystemCallForWhatLiesTogether(t *testing.T) {
-	h, ops := newHooked(), opCount{}
-	content := string(randomBytes(1, 40*block))
+	h, ops := newHooked(), tiertest.Ops{}
+	content := string(tiertest.Bytes(1, 40*block))
 	set(t, h.inner, key, content)
 	o := filled(t, h, block, blob.Span(0, 20*block), blob.Span(30*block, 10*block))
 	c := counted(t, h, o, &ops)
@@ -61,13 +62,13 @@ func TestGetRangesFromDiskIsOneSystemCallForWhatLiesTogether(t *testing.T) {
 	for i := range int64(100) {
 		rs = append(rs, blob.Span((i*37%100)*800, 700)) // in no order
 	}
-	ops.take("")
+	ops.Take("")
 	wantRanges(t, c, content, rs...)
-	if n := ops.take("pread"); n != 1 {
+	if n := ops.Take("pread"); n != 1 {
 		t.Errorf("100 ranges of one file are %d system calls", n)
 	}
 	wantRanges(t, c, content, blob.Span(35*block, block), blob.Span(3*block, 100), blob.Last(10), blob.Span(36*block, 100), blob.Span(0, 0))
-	if n := ops.take("pread"); n != 2 {
+	if n := ops.Take("pread"); n != 2 {
 		t.Errorf("ranges of two files are %d system calls", n)
 	}
 	wantCalls(t, h, blob.OpGet, calls)
@@ -79,7 +80,7 @@ func TestGetRangesFromDiskIsOneSystemCallForWhatLiesTogether(t *testing.T) {
 // What memory and disk have of a range is not fetched again.
 func TestRangeIsPutTogetherFromAllTiers(t *testing.T) {
 	h := newHooked()
-	content := string(randomBytes(1, 40*block))
+	content := string(tiertest.Bytes(1, 40*block))
 	set(t, h.inner, key, content)
 	o := filled(t, h, block, blob.Span(0, 3*block), blob.Span(10*block, 2*block))
 	o.Memory = 1 << 20
@@ -132,7 +133,7 @@ func TestWholeReadFetchesWhatIsMissing(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			h := newHooked()
-			content := string(randomBytes(1, tc.size))
+			content := string(tiertest.Bytes(1, tc.size))
 			set(t, h.inner, key, content)
 			o := Options{Block: tc.block}
 			if tc.disk != nil {
@@ -191,7 +192,7 @@ func TestWholePutTogetherBesideAWriteIsDropped(t *testing.T) {
 
 func TestHotPartsOfBlocksOnDiskComeToMemory(t *testing.T) {
 	const unit = 256 << 10
-	content := string(randomBytes(1, 4*unit+1000))
+	content := string(tiertest.Bytes(1, 4*unit+1000))
 	for _, tc := range []struct {
 		name  string
 		r     blob.Range
@@ -234,7 +235,7 @@ func TestHotPartsOfBlocksOnDiskComeToMemory(t *testing.T) {
 func TestWholeReadsIntoDstComeToMemory(t *testing.T) {
 	for _, size := range []int{100, block, 5*block + 7} {
 		h := newHooked()
-		content := string(randomBytes(1, size))
+		content := string(tiertest.Bytes(1, size))
 		set(t, h.inner, key, content)
 		o := filled(t, h, block, blob.Range{})
 		o.Memory = 1 << 20

@@ -16,6 +16,7 @@ import (
 
 	"github.com/wholeblob/wholeblob/blob"
 	"github.com/wholeblob/wholeblob/internal/diskcache"
+	"github.com/wholeblob/wholeblob/internal/diskcache/tiertest"
 )
 
 // warmed returns a store with an object, and the directory of a cache that has closed with a whole copy of it on disk.
@@ -28,7 +29,7 @@ func warmed(t *testing.T, content []byte) (h *hooked, dir string) {
 	if err := c.shut(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if n := len(entries(t, dir)); n != 1 {
+	if n := len(tiertest.Entries(t, dir)); n != 1 {
 		t.Fatalf("%d entries", n)
 	}
 	return h, dir
@@ -37,7 +38,7 @@ func warmed(t *testing.T, content []byte) (h *hooked, dir string) {
 // Whatever became of a file while nobody looked, the read is answered with the store's bytes at the cost of one request, the entry goes and is counted, and
 // the next read has a good copy. A cut file that fails the read is restic/restic #1328.
 func TestReadOfADamagedEntryIsAnsweredByTheStore(t *testing.T) {
-	content := randomBytes(1, 100_000)
+	content := tiertest.Bytes(1, 100_000)
 	for name, change := range map[string]func(b []byte) []byte{
 		"half":        func(b []byte) []byte { return b[:len(b)/2] },
 		"nothing":     func([]byte) []byte { return nil },
@@ -49,7 +50,7 @@ func TestReadOfADamagedEntryIsAnsweredByTheStore(t *testing.T) {
 	}
 	// A bit here and there, more of them in the header. Each of its bits is flipped beside the format.
 	h, dir := warmed(t, content)
-	path := entries(t, dir)[0].path
+	path := tiertest.Entries(t, dir)[0].Path
 	whole, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -69,14 +70,14 @@ func TestReadOfADamagedEntryIsAnsweredByTheStore(t *testing.T) {
 		if err := c.shut(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		path = entries(t, dir)[0].path
+		path = tiertest.Entries(t, dir)[0].Path
 	}
 }
 
 func wantMended(t *testing.T, content []byte, change func(b []byte) []byte) {
 	t.Helper()
 	h, dir := warmed(t, content)
-	path := entries(t, dir)[0].path
+	path := tiertest.Entries(t, dir)[0].Path
 	b, err := os.ReadFile(path)
 	if err == nil {
 		err = os.WriteFile(path, change(b), 0o600)
@@ -88,7 +89,7 @@ func wantMended(t *testing.T, content []byte, change func(b []byte) []byte) {
 	defer mustClose(t, c)
 	before := h.count(blob.OpGet)
 	wantGet(t, c, key, string(content))
-	waitFor(t, "the good copy", func() bool { return c.Stats().Disk.Fills == 1 && c.Stats().Disk.Entries == 1 })
+	tiertest.WaitFor(t, "the good copy", func() bool { return c.Stats().Disk.Fills == 1 && c.Stats().Disk.Entries == 1 })
 	wantGet(t, c, key, string(content))
 	if n, s := h.count(blob.OpGet)-before, c.Stats(); n != 1 || s.Disk.Damaged != 1 || s.Disk.Entries != 1 || s.DiskHits != 1 || s.Misses != 1 {
 		t.Errorf("%d requests, %+v", n, s)
@@ -98,7 +99,7 @@ func wantMended(t *testing.T, content []byte, change func(b []byte) []byte) {
 // Every operation of the file system fails, for good, from some moment on: each read through the cache has the store's bytes all the same, at
 // once, and so has each after a Set and a Delete. The warm copy is read as long as the disk can be read. A line of the log or two tell.
 func TestReadsGoOnWhateverTheDiskRefuses(t *testing.T) {
-	content := string(randomBytes(1, 50_000))
+	content := string(tiertest.Bytes(1, 50_000))
 	for _, op := range []string{"create", "write", "close", "rename", "remove", "open", "read", "pread", "mkdir", "opendir", "readdir", "lstat", "everything"} {
 		for _, errno := range []syscall.Errno{syscall.EIO, syscall.EROFS, syscall.ENOSPC} {
 			t.Run(fmt.Sprint(op, "/", errno), func(t *testing.T) {

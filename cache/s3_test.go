@@ -3,17 +3,13 @@ package cache_test
 import (
 	"bytes"
 	"errors"
-	"io/fs"
-	"math/rand/v2"
-	"path/filepath"
-	"regexp"
-	"strconv"
 	"testing"
 	"time"
 
 	"github.com/wholeblob/wholeblob/blob"
 	"github.com/wholeblob/wholeblob/blob/blobtest"
 	"github.com/wholeblob/wholeblob/cache"
+	"github.com/wholeblob/wholeblob/internal/diskcache/tiertest"
 	"github.com/wholeblob/wholeblob/internal/fakes3"
 	"github.com/wholeblob/wholeblob/memblob"
 	"github.com/wholeblob/wholeblob/retry"
@@ -49,26 +45,6 @@ func closeCache(t *testing.T, c *cache.Cache) {
 	if err := c.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
-}
-
-// await polls for what the disk tier does in the background.
-func await(t *testing.T, what string, done func() bool) {
-	t.Helper()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for !done() {
-		select {
-		case <-t.Context().Done():
-			t.Fatalf("ended while waiting for %s", what)
-		case <-tick.C:
-		}
-	}
-}
-
-func random(n int) []byte {
-	b := make([]byte, n)
-	_, _ = rand.NewChaCha8([32]byte{1}).Read(b)
-	return b
 }
 
 // wantRead wants that content; "absent" stands for a key that is not found.
@@ -162,7 +138,7 @@ func TestReadsAfterASetAreOfTheStoreWhateverItsOutcome(t *testing.T) {
 				}
 				wantRead(t, c, "k", "v1")
 				if o.Disk > 0 {
-					await(t, "the entry on disk", func() bool { return c.Stats().Disk.Fills > 0 })
+					tiertest.WaitFor(t, "the entry on disk", func() bool { return c.Stats().Disk.Fills > 0 })
 				}
 				wantRead(t, c, "k", "v1")
 				w.fault.Op, w.fault.Times = "PutObject", -1
@@ -204,14 +180,11 @@ func TestRefusedConditionOnS3DropsTheEntry(t *testing.T) {
 	wantRead(t, c, "k", "theirs")
 }
 
-// entryName is the name of an entry as docs/disk-cache.md has it, with offset and length.
-var entryName = regexp.MustCompile(`^[0-9a-f]{32}-[0-9a-f]+-([0-9a-f]+)-([0-9a-f]+)-[0-9a-f]+$`)
-
 // Bodies that are cut, and resumed by replies that begin elsewhere, are longer or shorter than asked for, or claim to be: the cache has the object's bytes
 // in their places or none, in this process and the next. Entries past the end of the object are slatedb/slatedb #1729.
 func TestCutAndResumedBodiesLeaveOnlyWhatFits(t *testing.T) {
 	const size, block = 10 << 20, 4 << 20
-	content := random(size)
+	content := tiertest.Bytes(1, size)
 	reads := []blob.Range{blob.Span(5<<20, 100), {}, blob.Span(100, 100), blob.Last(100), blob.Span(3<<20, 2<<20), blob.From(7 << 20)}
 	for name, s := range map[string]fakes3.Shape{
 		"superset":          {IgnoreRange: true},
@@ -244,7 +217,7 @@ func TestCutAndResumedBodiesLeaveOnlyWhatFits(t *testing.T) {
 				}
 			}
 			closeCache(t, c)
-			wantRunsOf(t, o.Dir, size, block)
+			tiertest.WantBlocks(t, o.Dir, size, block)
 			o.Memory = -1
 			next, err := cache.New(t.Context(), blobtest.NewFaults(memblob.New(nil), blobtest.Fault{Do: blobtest.FailBefore}), &o) // a store that never answers
 			if err != nil {
@@ -274,25 +247,5 @@ func wantRightOrError(t *testing.T, b blob.Blob, r blob.Range, content []byte, m
 	off, n, _ := r.Resolve(int64(len(content)))
 	if o.Size != int64(len(content)) || o.Offset != off || !bytes.Equal(o.Data, content[off:off+n]) {
 		t.Errorf("Get %v: %d bytes from %d of %d are not those of the object", r, len(o.Data), o.Offset, o.Size)
-	}
-}
-
-// wantRunsOf wants the entries in dir to be blocks of an object of that size, or the whole of it.
-func wantRunsOf(t *testing.T, dir string, size, block int64) {
-	t.Helper()
-	entries := 0
-	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
-		if m := entryName.FindStringSubmatch(filepath.Base(path)); m != nil {
-			entries++
-			off, _ := strconv.ParseInt(m[1], 16, 64)
-			n, _ := strconv.ParseInt(m[2], 16, 64)
-			if off%block != 0 || off+n > size || off+n != size && (off+n)%block != 0 {
-				t.Errorf("an entry with the bytes [%d, %d)", off, off+n)
-			}
-		}
-		return err
-	})
-	if err != nil || entries == 0 {
-		t.Errorf("%d entries, %v", entries, err)
 	}
 }

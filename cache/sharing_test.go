@@ -10,13 +10,14 @@ import (
 
 	"github.com/wholeblob/wholeblob/blob"
 	"github.com/wholeblob/wholeblob/internal/diskcache"
+	"github.com/wholeblob/wholeblob/internal/diskcache/tiertest"
 	"github.com/wholeblob/wholeblob/memblob"
 )
 
 // What was the caller's before a Set, and is the caller's in Dst after a Get, may be changed at once: also while the disk tier has not written yet what
 // it was given. Bytes of one request in another are grafana/loki #13162.
 func TestWhatCallersDoToTheirSlicesReachesNoTier(t *testing.T) {
-	content := randomBytes(1, 40_000)
+	content := tiertest.Bytes(1, 40_000)
 	var armed atomic.Bool
 	goOn := make(chan struct{})
 	inner := memblob.New(nil)
@@ -64,7 +65,7 @@ func TestEvictionsChangeNothingThatIsBeingRead(t *testing.T) {
 	defer mustClose(t, c)
 	contents := make([][]byte, 40) // three times what either tier holds
 	for i := range contents {
-		contents[i] = randomBytes(uint64(i), 5*block+i)
+		contents[i] = tiertest.Bytes(uint64(i), 5*block+i)
 		set(t, inner, fmt.Sprint(i), string(contents[i]))
 	}
 	for evicted := false; !evicted && t.Context().Err() == nil; { // at once, unless the disk is slow
@@ -111,7 +112,7 @@ func TestMemoryFallsBackToItsBoundAfterALargeRead(t *testing.T) {
 	inner := memblob.New(nil)
 	set(t, inner, "large", string(make([]byte, 64<<20)))
 	for i := range 1000 {
-		set(t, inner, fmt.Sprint(i), string(randomBytes(uint64(i), 4<<10)))
+		set(t, inner, fmt.Sprint(i), string(tiertest.Bytes(uint64(i), 4<<10)))
 	}
 	before := liveHeap()
 	c := over(t, inner, Options{Memory: capacity, MaxFill: 64 << 20, FillBytes: 128 << 20, Dir: t.TempDir(), Disk: 256 << 20})

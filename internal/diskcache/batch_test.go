@@ -6,38 +6,13 @@ import (
 	"math/rand/v2"
 	"os"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/wholeblob/wholeblob/blob"
+	"github.com/wholeblob/wholeblob/internal/diskcache/tiertest"
 )
 
-// opCount counts the operations of the file system, as its fault hook.
-type opCount struct {
-	mu sync.Mutex
-	n  map[string]int
-}
-
-func (c *opCount) at(op, _ string) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.n == nil {
-		c.n = map[string]int{}
-	}
-	c.n[op]++
-	return nil
-}
-
-// take returns the count of op and starts over.
-func (c *opCount) take(op string) int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	n := c.n[op]
-	clear(c.n)
-	return n
-}
-
-// readParts reads ranges of offset and length, and checks what it got against data.
+// readAll reads ranges of offset and length, and checks what it got against data.
 func readAll(t testing.TB, d *Tier, info blob.Info, data []byte, ranges ...[2]int64) (hits int) {
 	t.Helper()
 	parts := make([]Part, len(ranges))
@@ -62,9 +37,9 @@ func readAll(t testing.TB, d *Tier, info blob.Info, data []byte, ranges ...[2]in
 
 func TestDiskRangesNearEachOtherAreOneSystemCall(t *testing.T) {
 	const far = 4096 + maxGap + 1
-	var ops opCount
-	d := testTier(t, t.TempDir(), Options{Fault: ops.at})
-	data := randomBytes(1, 1<<20)
+	var ops tiertest.Ops
+	d := testTier(t, t.TempDir(), Options{Fault: ops.At})
+	data := tiertest.Bytes(1, 1<<20)
 	info := testInfo("k", "v", len(data))
 	mustPut(t, d, info, 0, data[:512<<10])
 	mustPut(t, d, info, 512<<10, data[512<<10:])
@@ -91,11 +66,11 @@ func TestDiskRangesNearEachOtherAreOneSystemCall(t *testing.T) {
 		{"to the end", [][2]int64{{1<<20 - 10, 10}, {1<<20 - 5000, 10}}, 1},
 		{"more than a call takes", many, 6},
 	} {
-		ops.take("")
+		ops.Take("")
 		if hits := readAll(t, d, info, data, c.ranges...); hits != len(c.ranges) {
 			t.Errorf("%s: %d of %d hit", c.name, hits, len(c.ranges))
 		}
-		if calls := ops.take("pread"); calls != c.calls {
+		if calls := ops.Take("pread"); calls != c.calls {
 			t.Errorf("%s: %d system calls, want %d", c.name, calls, c.calls)
 		}
 	}
@@ -111,7 +86,7 @@ func TestDiskRangesAreAnsweredOneByOne(t *testing.T) {
 		return nil
 	}})
 	const block = 64 << 10
-	data := randomBytes(2, 4*block)
+	data := tiertest.Bytes(2, 4*block)
 	info := testInfo("k", "v", len(data))
 	for _, off := range []int{0, block, 3 * block} {
 		mustPut(t, d, info, int64(off), data[off:off+block])
@@ -136,7 +111,7 @@ func TestDiskRangesGiveTheBytesOfTheObject(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 3))
 	for _, sumBlock := range []int{512, 4096, 64 << 10} {
 		d := testTier(t, t.TempDir(), Options{sumBlock: sumBlock})
-		data := randomBytes(3, 5<<17+77)
+		data := tiertest.Bytes(3, 5<<17+77)
 		info := testInfo("k", "v", len(data))
 		for off := 0; off < len(data); off += 1 << 17 { // files that overlap
 			mustPut(t, d, info, int64(off), data[off:min(off+1<<17+1<<16, len(data))])
@@ -156,7 +131,7 @@ func TestDiskRangesGiveTheBytesOfTheObject(t *testing.T) {
 
 // Whatever a call reads is checked, also what lies between the ranges.
 func TestDiskRangesAreCheckedPerBlock(t *testing.T) {
-	data := randomBytes(4, 64<<10)
+	data := tiertest.Bytes(4, 64<<10)
 	info := testInfo("k", "v", len(data))
 	for at := range 10 {
 		dir := t.TempDir()

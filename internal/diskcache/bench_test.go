@@ -7,12 +7,14 @@ import (
 	"path/filepath"
 	"runtime"
 	"testing"
+
+	"github.com/wholeblob/wholeblob/internal/diskcache/tiertest"
 )
 
 // What it saves to keep files open: a small read of an open entry, and of one that must be opened and its header read.
 func BenchmarkDiskHit4KiB(b *testing.B) {
 	d := testTier(b, b.TempDir(), Options{})
-	data := randomBytes(1, 1<<20)
+	data := tiertest.Bytes(1, 1<<20)
 	mustPut(b, d, testInfo("k", "v", len(data)), 0, data)
 	dst := make([]byte, 4096)
 	for _, c := range []struct {
@@ -39,7 +41,7 @@ func BenchmarkDiskIndex100000(b *testing.B) {
 	const entries = 100_000
 	dir := b.TempDir()
 	d := testTier(b, dir, Options{Size: 4 << 30})
-	data := randomBytes(1, 100)
+	data := tiertest.Bytes(1, 100)
 	for i := range entries {
 		for !d.Put(testInfo(fmt.Sprint("key", i), "v", len(data)), 0, data) {
 			settle(b, d)
@@ -94,7 +96,7 @@ func BenchmarkDiskIndex100000(b *testing.B) {
 			runtime.ReadMemStats(&before)
 			b.StartTimer()
 			d := open()
-			waitFor(b, "the index", func() bool { return d.Stats().Indexed })
+			tiertest.WaitFor(b, "the index", func() bool { return d.Stats().Indexed })
 			b.StopTimer()
 			runtime.GC()
 			runtime.ReadMemStats(&after)
@@ -112,7 +114,7 @@ func BenchmarkDiskIndex100000(b *testing.B) {
 func TestDiskServesHitsWhileItIndexes(t *testing.T) {
 	dir := t.TempDir()
 	d := testTier(t, dir, Options{})
-	data := randomBytes(1, 10_000)
+	data := tiertest.Bytes(1, 10_000)
 	info := testInfo("k", "v", len(data))
 	mustPut(t, d, info, 0, data)
 	closeTier(t, d)

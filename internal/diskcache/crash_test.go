@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/wholeblob/wholeblob/internal/diskcache/tiertest"
 )
 
 const (
@@ -58,7 +60,7 @@ func TestDiskCrashChild(t *testing.T) {
 		d.Put(info, 0, data[:8192])
 		d.Put(info, 8192, data[8192:])
 		if n%3 == 0 {
-			waitFor(t, "the queue", func() bool { return d.queue.size() == 0 })
+			tiertest.WaitFor(t, "the queue", func() bool { return d.queue.size() == 0 })
 		}
 	}
 }
@@ -139,7 +141,7 @@ func checkCrash(t *testing.T, dir string, dropped map[string]int) (hits int) {
 			}
 		}
 	}
-	waitFor(t, "the index", func() bool { return d.Stats().Indexed })
+	tiertest.WaitFor(t, "the index", func() bool { return d.Stats().Indexed })
 	if s := d.Stats(); s.Damaged != 0 || s.Resets != 0 {
 		t.Errorf("a kill damages nothing: %+v", s)
 	}

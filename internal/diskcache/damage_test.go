@@ -12,12 +12,13 @@ import (
 	"testing"
 
 	"github.com/wholeblob/wholeblob/blob"
+	"github.com/wholeblob/wholeblob/internal/diskcache/tiertest"
 )
 
 // Whatever happened to a file while nobody looked, or while it was open or not, a read of it is right or a miss, the entry goes, and
 // the key can be kept again. A cut file is restic/restic #1328.
 func TestDiskDamagedEntriesAreMisses(t *testing.T) {
-	data := randomBytes(1, 200_000)
+	data := tiertest.Bytes(1, 200_000)
 	info := testInfo("k", "v", len(data))
 	edit := func(change func(b []byte) []byte) func(t *testing.T, path string) {
 		return func(t *testing.T, path string) {
@@ -125,7 +126,7 @@ func TestDiskDamagedEntriesAreMisses(t *testing.T) {
 func TestDiskReadsCheckTheBlocksTheyTouch(t *testing.T) {
 	dir := t.TempDir()
 	d := testTier(t, dir, Options{})
-	data := randomBytes(2, 100_000)
+	data := tiertest.Bytes(2, 100_000)
 	info := testInfo("k", "v", len(data))
 	mustPut(t, d, info, 0, data)
 	path := entryFiles(t, dir)[0]
@@ -148,7 +149,7 @@ func TestDiskReadsCheckTheBlocksTheyTouch(t *testing.T) {
 func TestDiskJunkAndForeignFiles(t *testing.T) {
 	dir := t.TempDir()
 	d := testTier(t, dir, Options{})
-	data := randomBytes(3, 10_000)
+	data := tiertest.Bytes(3, 10_000)
 	info := testInfo("k", "v", len(data))
 	mustPut(t, d, info, 0, data)
 	bytes := d.Stats().Bytes
@@ -175,7 +176,7 @@ func TestDiskJunkAndForeignFiles(t *testing.T) {
 	}
 	d = testTier(t, dir, Options{})
 	wantHit(t, d, info, 0, data)
-	waitFor(t, "the index and the sweep", func() bool {
+	tiertest.WaitFor(t, "the index and the sweep", func() bool {
 		_, err := os.Lstat(filepath.Dir(old))
 		s := d.Stats()
 		return s.Indexed && s.Junk == 10_002 && os.IsNotExist(err)
@@ -194,7 +195,7 @@ func TestDiskJunkAndForeignFiles(t *testing.T) {
 func TestDiskFilesOfTwoVersionsAreBothDropped(t *testing.T) {
 	dir := t.TempDir()
 	d := testTier(t, dir, Options{})
-	data := randomBytes(4, 10_000)
+	data := tiertest.Bytes(4, 10_000)
 	one, two := testInfo("k", "v1", len(data)), testInfo("k", "v2", len(data))
 	mustPut(t, d, one, 0, data)
 	path := entryFiles(t, dir)[0]
@@ -233,7 +234,7 @@ func TestDiskEntriesAreGivenUpAfterACrashOfTheMachine(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
 			d := testTier(t, dir, Options{boot: func() string { return c.before }})
-			data := randomBytes(5, 10_000)
+			data := tiertest.Bytes(5, 10_000)
 			info := testInfo("k", "v", len(data))
 			mustPut(t, d, info, 0, data)
 			if c.closed {

@@ -16,6 +16,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/wholeblob/wholeblob/internal/diskcache/tiertest"
 )
 
 // scenario is the life of a tier, with whatever faults its file system has: each hit must be right, what was dropped must not be found.
@@ -31,7 +33,7 @@ func scenario(t *testing.T, dir string, fault func(op, name string) error) {
 		}
 		for i := range 6 {
 			key := fmt.Sprint("k", i%3)
-			data := randomBytes(uint64(10*round+i), 70_000)
+			data := tiertest.Bytes(uint64(10*round+i), 70_000)
 			info := testInfo(key, fmt.Sprint(round, i), len(data))
 			d.Drop(key)
 			if _, ok := d.Lookup(key); ok {
@@ -57,7 +59,7 @@ func scenario(t *testing.T, dir string, fault func(op, name string) error) {
 		t.Error("k0 was dropped and is back after a restart")
 	}
 	for i := range 2 {
-		key, data := fmt.Sprint("k", i+1), randomBytes(uint64(10+4+i), 70_000)
+		key, data := fmt.Sprint("k", i+1), tiertest.Bytes(uint64(10+4+i), 70_000)
 		if info, ok := d.Lookup(key); ok {
 			dst := make([]byte, len(data))
 			if info.Version != fmt.Sprint(1, 4+i) {
@@ -138,7 +140,7 @@ func TestDiskTurnsItselfOffAndOnAgain(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				data := randomBytes(1, 50_000)
+				data := tiertest.Bytes(1, 50_000)
 				kept := testInfo("kept", "v", len(data))
 				d.Put(kept, 0, data)
 				synctest.Wait()
@@ -193,7 +195,7 @@ func TestDiskDropOnABrokenDiskGivesUpAllEntries(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				data := randomBytes(1, 50_000)
+				data := tiertest.Bytes(1, 50_000)
 				one, two := testInfo("one", "v", len(data)), testInfo("two", "v", len(data))
 				d.Put(one, 0, data)
 				d.Put(two, 0, data)
@@ -217,7 +219,7 @@ func TestDiskDropOnABrokenDiskGivesUpAllEntries(t *testing.T) {
 			if _, ok := d.Lookup("one"); ok {
 				t.Error("back after a restart")
 			}
-			wantHit(t, d, testInfo("two", "v", 50_000), 0, randomBytes(1, 50_000))
+			wantHit(t, d, testInfo("two", "v", 50_000), 0, tiertest.Bytes(1, 50_000))
 		})
 	}
 }
@@ -228,7 +230,7 @@ func TestDiskDirectoryRemovedUnderARunningTier(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "cache")
 			d := testTier(t, dir, Options{})
-			data := randomBytes(1, 50_000)
+			data := tiertest.Bytes(1, 50_000)
 			info := testInfo("k", "v", len(data))
 			mustPut(t, d, info, 0, data)
 			path := map[string]string{"all": dir, "generation": filepath.Dir(filepath.Dir(entryFiles(t, dir)[0])), "shards": filepath.Dir(entryFiles(t, dir)[0])}[what]
@@ -260,7 +262,7 @@ func TestDiskStartsOffOnAFullDisk(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		data := randomBytes(1, 50_000)
+		data := tiertest.Bytes(1, 50_000)
 		info := testInfo("k", "v", len(data))
 		if d.Put(info, 0, data) || !d.Stats().Off {
 			t.Errorf("not off: %+v", d.Stats())

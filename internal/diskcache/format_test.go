@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+
+	"github.com/wholeblob/wholeblob/internal/diskcache/tiertest"
 )
 
 func FuzzDiskHeader(f *testing.F) {
 	for _, n := range []int{0, 1, 5000, 100_000} {
 		info := testInfo("a/b", "v1", n)
-		h, err := encodeHeader(&info, 0, randomBytes(1, n), 4096)
+		h, err := encodeHeader(&info, 0, tiertest.Bytes(1, n), 4096)
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -37,7 +39,7 @@ func FuzzDiskHeader(f *testing.F) {
 
 func TestDiskHeaderKeepsAllAndFindsEachBit(t *testing.T) {
 	info := testInfo("a/b", "v1", 10_000)
-	b, err := encodeHeader(&info, 4096, randomBytes(1, 5904), 4096)
+	b, err := encodeHeader(&info, 4096, tiertest.Bytes(1, 5904), 4096)
 	if err != nil {
 		t.Fatal(err)
 	}

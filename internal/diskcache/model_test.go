@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/wholeblob/wholeblob/internal/diskcache/tiertest"
 )
 
 // The tier against a model: a hit is what was put last, all of it was put, and nothing that was dropped is found, whatever the order
@@ -40,7 +42,7 @@ func TestDiskModel(t *testing.T) {
 				versions++
 				n := rapid.IntRange(0, 5*block).Draw(t, "size")
 				d.Drop(k)
-				model[k] = object{fmt.Sprint("v", versions), randomBytes(uint64(versions), n)}
+				model[k] = object{fmt.Sprint("v", versions), tiertest.Bytes(uint64(versions), n)}
 			},
 			"put": func(t *rapid.T) {
 				k := key()

@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/wholeblob/wholeblob/blob"
+	"github.com/wholeblob/wholeblob/internal/diskcache/tiertest"
 )
 
 // testTier opens a tier and closes it with the test; nothing may be left running then.
@@ -48,29 +49,9 @@ func closeTier(t testing.TB, d *Tier) {
 // settle waits until nothing is queued, found damaged or to be evicted.
 func settle(t testing.TB, d *Tier) {
 	t.Helper()
-	waitFor(t, "the queue to drain", func() bool { return d.queue.size() == 0 })
+	tiertest.WaitFor(t, "the queue to drain", func() bool { return d.queue.size() == 0 })
 	d.removeCondemned()
 	d.evict()
-}
-
-// waitFor polls: what it waits for is done by system calls of other goroutines.
-func waitFor(t testing.TB, what string, done func() bool) {
-	t.Helper()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for !done() {
-		select {
-		case <-t.Context().Done():
-			t.Fatalf("ended while waiting for %s", what)
-		case <-tick.C:
-		}
-	}
-}
-
-func randomBytes(seed uint64, n int) []byte {
-	b := make([]byte, n)
-	_, _ = rand.NewChaCha8([32]byte{byte(seed), byte(seed >> 8), byte(seed >> 16)}).Read(b)
-	return b
 }
 
 func testInfo(key, version string, size int) blob.Info {
@@ -126,7 +107,7 @@ func TestDiskKeepsWhatWasPut(t *testing.T) {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
 			dir := t.TempDir()
 			d := testTier(t, dir, Options{})
-			data, info := randomBytes(1, size), testInfo("k", "v1", size)
+			data, info := tiertest.Bytes(1, size), testInfo("k", "v1", size)
 			mustPut(t, d, info, 0, data)
 			check := func(d *Tier) {
 				got, ok := d.Lookup("k")
@@ -155,7 +136,7 @@ func TestDiskKeepsWhatWasPut(t *testing.T) {
 func TestDiskRunsBesideEachOtherAreOneRead(t *testing.T) {
 	d := testTier(t, t.TempDir(), Options{})
 	const block = 64 << 10
-	data := randomBytes(2, 3*block+100)
+	data := tiertest.Bytes(2, 3*block+100)
 	info := testInfo("k", "v", len(data))
 	mustPut(t, d, info, 2*block, data[2*block:])
 	mustPut(t, d, info, 0, data[:block])
@@ -181,7 +162,7 @@ func TestDiskRunsBesideEachOtherAreOneRead(t *testing.T) {
 func TestDiskHoldsOneVersionOfAKey(t *testing.T) {
 	dir := t.TempDir()
 	d := testTier(t, dir, Options{})
-	one, two := randomBytes(3, 5000), randomBytes(4, 6000)
+	one, two := tiertest.Bytes(3, 5000), tiertest.Bytes(4, 6000)
 	mustPut(t, d, testInfo("k", "v1", 5000), 0, one)
 	mustPut(t, d, testInfo("k", "v2", 6000), 0, two)
 	wantMiss(t, d, testInfo("k", "v1", 5000), 0, 1)
@@ -220,7 +201,7 @@ func TestDiskRefusesRunsThatDoNotFitTheObject(t *testing.T) {
 func TestDiskDropForgetsAtOnceAndAcrossRestarts(t *testing.T) {
 	dir := t.TempDir()
 	d := testTier(t, dir, Options{})
-	data := randomBytes(5, 100_000)
+	data := tiertest.Bytes(5, 100_000)
 	info := testInfo("k", "v", len(data))
 	mustPut(t, d, info, 0, data)
 	wantHit(t, d, info, 0, data) // its file is open now
@@ -259,7 +240,7 @@ func TestDiskDropCancelsAPutAtEveryStep(t *testing.T) {
 				}
 				return nil
 			}})
-			data := randomBytes(6, 10_000)
+			data := tiertest.Bytes(6, 10_000)
 			info := testInfo("k", "v", len(data))
 			armed <- struct{}{}
 			if !d.Put(info, 0, data) {
@@ -297,7 +278,7 @@ func TestDiskSkipsFillsWhenTheQueueIsFull(t *testing.T) {
 		return nil
 	}})
 	armed.Store(true)
-	data := randomBytes(9, 20_000)
+	data := tiertest.Bytes(9, 20_000)
 	var kept []blob.Info
 	for i := range 10 {
 		if info := testInfo(fmt.Sprint(i), "v", len(data)); d.Put(info, 0, data) {
@@ -320,8 +301,8 @@ func TestDiskSkipsFillsWhenTheQueueIsFull(t *testing.T) {
 func TestDiskEvictsByBytesAndKeepsWhatIsRead(t *testing.T) {
 	const size = 1 << 20
 	d := testTier(t, t.TempDir(), Options{Size: size})
-	waitFor(t, "the index", func() bool { return d.Stats().Indexed })
-	data := randomBytes(7, 10_000)
+	tiertest.WaitFor(t, "the index", func() bool { return d.Stats().Indexed })
+	data := tiertest.Bytes(7, 10_000)
 	hot := testInfo("hot", "v", len(data))
 	mustPut(t, d, hot, 0, data)
 	for i := range 500 {
@@ -339,7 +320,7 @@ func TestDiskEvictsByBytesAndKeepsWhatIsRead(t *testing.T) {
 
 func TestDiskReadersOfAnEvictedFileAreSafe(t *testing.T) {
 	d := testTier(t, t.TempDir(), Options{})
-	data := randomBytes(8, 1<<20)
+	data := tiertest.Bytes(8, 1<<20)
 	info := testInfo("k", "v", len(data))
 	mustPut(t, d, info, 0, data)
 	g := d.gen.Load()

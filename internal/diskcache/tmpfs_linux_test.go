@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/wholeblob/wholeblob/internal/diskcache/tiertest"
 )
 
 // A file system that really is full: fills are skipped, what was kept is read, and a drop makes room.
@@ -15,7 +17,7 @@ func TestDiskOnAFullFileSystem(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
 	d := testTier(t, dir, Options{Size: 8 << 20})
-	data := randomBytes(1, 60_000)
+	data := tiertest.Bytes(1, 60_000)
 	for i := range 40 {
 		d.Put(testInfo(fmt.Sprint(i), "v", len(data)), 0, data)
 		settle(t, d)

@@ -10,43 +10,15 @@ import (
 	"time"
 
 	"github.com/wholeblob/wholeblob/blob"
-	"github.com/wholeblob/wholeblob/blob/blobtest"
 	"github.com/wholeblob/wholeblob/internal/faultsweep"
 	"github.com/wholeblob/wholeblob/retry"
 )
 
-// stacked is a cache over retries over a store, which the tests reach past them.
-type stacked struct {
-	blob.Blob
-	store *Store
-}
-
 // The whole contract holds for the full stack, the rules of concurrency and linearizability among it.
 func TestStackConformance(t *testing.T) {
-	for _, name := range []string{"memory", "memory and disk"} {
-		o := faultsweep.Tiers()[name]
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			over := func(t *testing.T, opts Options) blob.Blob {
-				t.Helper()
-				opts.NoSync = true
-				tiers, store := o, open(t, t.TempDir(), opts)
-				tiers.MaxGet = opts.MaxGet
-				b, err := faultsweep.Stack(t, tiers, retry.Policy{FirstDelay: time.Microsecond})(t.Context(), store)
-				if err != nil {
-					t.Fatal(err)
-				}
-				return stacked{b, store}
-			}
-			blobtest.Run(t, func(t *testing.T) blob.Blob { return over(t, Options{Restore: true}) }, &blobtest.Config{
-				MaxGet: func(t *testing.T, n int64) blob.Blob { return over(t, Options{MaxGet: n}) },
-				Foreign: func(t *testing.T, store blob.Blob, key string, data []byte) {
-					foreign(t, store.(stacked).store, key, data)
-				},
-				Pending: map[string]string{"set/sha256": "stored checksums"},
-			})
-		})
-	}
+	faultsweep.Conform(t, func(t *testing.T, maxGet int64) blob.Blob {
+		return open(t, t.TempDir(), Options{NoSync: true, Restore: true, MaxGet: maxGet})
+	}, foreign, "memory", "memory and disk")
 }
 
 func TestStackFaultSweep(t *testing.T) {

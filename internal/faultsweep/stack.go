@@ -6,8 +6,10 @@ import (
 	"path/filepath"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/wholeblob/wholeblob/blob"
+	"github.com/wholeblob/wholeblob/blob/blobtest"
 	"github.com/wholeblob/wholeblob/cache"
 	"github.com/wholeblob/wholeblob/retry"
 )
@@ -40,6 +42,37 @@ func Stack(t *testing.T, o cache.Options, policy retry.Policy) func(context.Cont
 			own.Dir = filepath.Join(dir, fmt.Sprint(opened.Add(1)))
 		}
 		return cache.New(ctx, tried, &own)
+	}
+}
+
+// fullStack is a full stack, whose store is reached past it.
+type fullStack struct {
+	blob.Blob
+	store blob.Blob
+}
+
+// Conform runs the conformance suite on the full stack: through caches of these tiers over retries over stores without requests. open opens an empty
+// store with that MaxGet, and foreign writes to one behind the backs of those in front of it.
+func Conform(t *testing.T, open func(t *testing.T, maxGet int64) blob.Blob, foreign func(t *testing.T, store blob.Blob, key string, data []byte), tiers ...string) {
+	for _, name := range tiers {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			over := func(t *testing.T, maxGet int64) blob.Blob {
+				t.Helper()
+				o, store := Tiers()[name], open(t, maxGet)
+				o.MaxGet = maxGet
+				b, err := Stack(t, o, retry.Policy{FirstDelay: time.Microsecond})(t.Context(), store)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return fullStack{b, store}
+			}
+			blobtest.Run(t, func(t *testing.T) blob.Blob { return over(t, 0) }, &blobtest.Config{
+				MaxGet:  over,
+				Foreign: func(t *testing.T, b blob.Blob, key string, data []byte) { foreign(t, b.(fullStack).store, key, data) },
+				Pending: map[string]string{"set/sha256": "stored checksums"},
+			})
+		})
 	}
 }
 

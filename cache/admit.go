@@ -75,6 +75,14 @@ func (c *Cache) admit(obj blob.Object, seq uint64, began time.Time, toDisk bool)
 	}
 }
 
+// readmit puts bytes of the object of h that the tiers had already into memory. It is called under the lock of the key's state.
+func (c *Cache) readmit(h *item, off int64, data []byte) {
+	// Without a head in memory, the one that the read began with may be from before a write that has ended.
+	if now := c.memory.peek(h.obj.Key); now != nil && now.complete && same(now, h.obj.Info) {
+		c.admit(blob.Object{Info: h.obj.Info, Offset: off, Data: data}, now.seq, c.checkedAt(now), false)
+	}
+}
+
 // covered returns the whole blocks in obj, as the bytes [from, to) of the object.
 func (c *Cache) covered(obj blob.Object) (from, to int64) {
 	b := c.opts.Block

@@ -1,9 +1,6 @@
 package cache
 
-import (
-	"github.com/wholeblob/wholeblob/blob"
-	"github.com/wholeblob/wholeblob/internal/diskcache"
-)
+import "github.com/wholeblob/wholeblob/internal/diskcache"
 
 // fromDisk reads what the disk has of pieces: those that it has wholly into their own data, and of the others the blocks that it has into found. It
 // looks at the disk once for all pieces, and a second time for blocks.
@@ -96,9 +93,8 @@ func (r *reading) readParts(h *item, parts []diskcache.Part) {
 	c.disk.ReadParts(r.key, h.obj.Version, parts)
 	w.end(func() {
 		for i, p := range parts {
-			// Without a head in memory, the one that the read began with may be from before a write that has ended.
-			if now := c.memory.peek(r.key); p.OK && own[i] && now != nil && now.complete && same(now, h.obj.Info) {
-				c.admit(blob.Object{Info: h.obj.Info, Offset: p.Off, Data: p.Dst}, now.seq, c.checkedAt(now), false)
+			if p.OK && own[i] {
+				c.readmit(h, p.Off, p.Dst)
 			}
 		}
 	})

@@ -186,8 +186,8 @@ func (r *reading) complete(ctx context.Context, h *item, p *piece) error {
 	err := r.blocks(ctx, h, one)
 	p.data = one[0].data
 	w.end(func() {
-		if now := c.memory.peek(r.key); err == nil && int64(len(r.o.Dst)) < p.n && now != nil && now.complete && same(now, h.obj.Info) {
-			c.admit(blob.Object{Info: h.obj.Info, Data: p.data}, now.seq, c.checkedAt(now), false)
+		if err == nil && int64(len(r.o.Dst)) < p.n {
+			c.readmit(h, 0, p.data)
 		}
 	})
 	return err

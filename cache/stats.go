@@ -25,7 +25,8 @@ type Stats struct {
 	Disk          DiskStats
 }
 
-// DiskStats count what the disk tier did since it was opened, and say how it is.
+// DiskStats count what the disk tier did since it was opened, and say how it is. They are the tier's own, written out here since documentation
+// shows nothing of an internal type.
 type DiskStats struct {
 	Hits    int64 // reads answered
 	Misses  int64 // reads not answered, for whatever reason

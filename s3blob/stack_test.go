@@ -87,7 +87,7 @@ func TestStackFaultSweep(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if testing.Short() && c.tier != "memory" {
-				t.Skip("short")
+				t.Skip("takes a minute under the race detector: not with -short")
 			}
 			t.Parallel()
 			if c.ops == nil {

@@ -16,7 +16,7 @@ var errForeign = errors.New("not a regular file")
 // fileSystem is what the tier asks of the file system. Every call goes through an os.Root, so none reaches outside the directory,
 // whatever symbolic links are put there.
 type fileSystem struct {
-	// fault is called before each operation; an error takes its place. A write that fails with errShortWrite writes half.
+	// fault is called before each operation; an error takes its place. A write that it fails writes half.
 	fault func(op, name string) error
 }
 

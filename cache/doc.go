@@ -50,14 +50,14 @@
 // Options.Dir is the directory of a disk tier, which belongs to one Cache at a time and survives a restart; docs/disk-cache.md has its format. Ranges are read
 // from disk as they are, into the caller's buffer if there is one; those of one call that lie beside each other in a file, by one system call. What
 // fills a whole block of a buffer of its own, or is a whole object, goes to memory. Of a block that is read in small ranges, or into callers' buffers, the
-// whole is read and goes to memory once those reads have cost as much as that: at the eighth of 4 KiB in a block of 256 KiB, never at the first.
+// whole is read and goes to memory once those reads have cost as much as that: at the fourth of 4 KiB in a block of 128 KiB, never at the first.
 //
 // A whole read fetches only the blocks that no tier has, as long as each request beyond the first saves 1 MiB of what is there.
 //
 // # Not built yet
 //
 // Bytes of fills are a limit of each Cache, and not part of a budget that is shared with others. When Want has no size, the bytes of a whole
-// object that is fetched for the first time are counted once they have come. A hit in memory costs about 1.4 times a bare look-up in
-// the underlying map, and less than one of a map whose values are the same results; GetRanges, which does not have the short way of Get,
+// object that is fetched for the first time are counted once they have come. A hit in memory costs about 1.6 times a bare look-up in
+// the underlying map, and about as much as one of a map whose values are the same results; GetRanges, which does not have the short way of Get,
 // costs more than that.
 package cache

@@ -2,7 +2,6 @@ package cache
 
 import (
 	"maps"
-	"time"
 
 	"github.com/wholeblob/wholeblob/blob"
 )
@@ -18,7 +17,7 @@ func (c *Cache) known(key string) *item {
 	info, ok := c.disk.Lookup(key)
 	var h *item
 	if ok {
-		h = newHead(info, c.seq.Add(1), time.Time{})
+		h = newHead(info, c.seq.Add(1), 0)
 	}
 	w.end(func() {
 		if now := c.memory.peek(key); now != nil {
@@ -30,9 +29,38 @@ func (c *Cache) known(key string) *item {
 	return h
 }
 
+// freight is an object, or a part of one, made ready for the tiers. What has to be copied is copied before the lock is taken.
+type freight struct {
+	obj      blob.Object
+	whole    []byte // what memory keeps, if that is the whole object
+	from, to int64  // the whole blocks in obj, as bytes of the object; equal: none, unless the object is empty
+	blocks   [][]byte
+}
+
+// unload makes obj ready for admit.
+func (c *Cache) unload(obj blob.Object) freight {
+	f, n := freight{obj: obj}, int64(len(obj.Data))
+	if n > c.opts.MaxFill || n == 0 && obj.Size > 0 {
+		return f // tells what is current and no more
+	}
+	f.from, f.to = c.covered(obj)
+	switch {
+	case n > c.memory.largest:
+	case n == obj.Size:
+		f.whole = unpinned(obj.Data)
+		if n == 0 {
+			f.whole = []byte{} // not nil: it is there
+		}
+	default:
+		f.blocks = c.split(obj, f.from, f.to)
+	}
+	return f
+}
+
 // admit puts what a request that began at that time with that number has brought into the tiers: the whole object, or the
-// blocks that obj covers. It is called under the lock of the key's state.
-func (c *Cache) admit(obj blob.Object, seq uint64, began time.Time, toDisk bool) {
+// blocks that it covers. It is called under the lock of the key's state.
+func (c *Cache) admit(f freight, seq uint64, began int64, toDisk bool) {
+	obj := f.obj
 	h := c.memory.peek(obj.Key)
 	if h != nil && !same(h, obj.Info) {
 		if h.seq > seq {
@@ -41,11 +69,9 @@ func (c *Cache) admit(obj blob.Object, seq uint64, began time.Time, toDisk bool)
 		h = nil
 	}
 	next := newHead(obj.Info, seq, began)
-	n := int64(len(obj.Data))
-	fits := n <= c.opts.MaxFill
-	switch isWhole := obj.Offset == 0 && n == obj.Size; {
-	case isWhole && fits && n <= c.memory.largest && (h == nil || !h.whole || !h.complete):
-		next.obj.Data, next.whole = unpinned(obj.Data), true
+	switch {
+	case f.whole != nil && (h == nil || !h.whole || !h.complete):
+		next.obj.Data, next.whole = f.whole, true
 		c.memory.put(obj.Key, next)
 	case h == nil:
 		h = next
@@ -58,62 +84,65 @@ func (c *Cache) admit(obj blob.Object, seq uint64, began time.Time, toDisk bool)
 		}
 		h = next
 	default:
-		h.checked.Store(max(h.checked.Load(), began.UnixNano()))
+		h.checked.Store(max(h.checked.Load(), began))
 	}
-	if !fits || n == 0 && obj.Size > 0 {
-		return
+	if h != nil && !h.whole {
+		for i, data := range f.blocks {
+			c.memory.add(h, f.from/c.opts.Block+int64(i), data)
+		}
 	}
-	from, to := c.covered(obj)
-	if from > to || from == to && obj.Size > 0 {
-		return
-	}
-	if h != nil && !h.whole && !next.whole && n <= c.memory.largest {
-		c.addBlocks(h, obj, from, to)
-	}
-	if c.disk != nil && toDisk {
-		c.disk.Put(obj.Info, from, obj.Data[from-obj.Offset:to-obj.Offset])
+	if c.disk != nil && toDisk && (f.from < f.to || f.whole != nil) {
+		c.disk.Put(obj.Info, f.from, obj.Data[f.from-obj.Offset:f.to-obj.Offset])
 	}
 }
 
 // readmit puts bytes of the object of h that the tiers had already into memory. It is called under the lock of the key's state.
-func (c *Cache) readmit(h *item, off int64, data []byte) {
+func (c *Cache) readmit(h *item, f freight) {
 	// Without a head in memory, the one that the read began with may be from before a write that has ended.
 	if now := c.memory.peek(h.obj.Key); now != nil && now.complete && same(now, h.obj.Info) {
-		c.admit(blob.Object{Info: h.obj.Info, Offset: off, Data: data}, now.seq, c.checkedAt(now), false)
+		c.admit(f, now.seq, now.checked.Load(), false)
 	}
 }
 
 // covered returns the whole blocks in obj, as the bytes [from, to) of the object.
 func (c *Cache) covered(obj blob.Object) (from, to int64) {
 	b := c.opts.Block
-	from, to = (obj.Offset+b-1)/b*b, obj.Offset+int64(len(obj.Data))
+	from, to = obj.Offset, obj.Offset+int64(len(obj.Data))
+	if in := from % b; in > 0 {
+		if b-in > to-from {
+			return to, to // it ends in the block in which it begins
+		}
+		from += b - in
+	}
 	if to < obj.Size {
-		to = to / b * b
+		to = max(from, to/b*b)
 	}
 	return from, to
 }
 
-// addBlocks hangs the blocks [from, to) on h. Each is a copy of its own unless obj is one block and no more: a
+// split returns the blocks of [from, to). Each is a copy of its own unless obj is one block and no more: a
 // block that stays must not keep its neighbours in memory.
-func (c *Cache) addBlocks(h *item, obj blob.Object, from, to int64) {
-	for off := from; off < to; off += c.opts.Block {
-		end := min(off+c.opts.Block, to)
-		data := obj.Data[off-obj.Offset : end-obj.Offset]
+func (c *Cache) split(obj blob.Object, from, to int64) (blocks [][]byte) {
+	for from < to {
+		n := min(c.opts.Block, to-from)
+		data := obj.Data[from-obj.Offset:][:n]
 		if len(data) < len(obj.Data) {
-			data = append(make([]byte, 0, len(data)), data...)
+			data = append(make([]byte, 0, n), data...)
 		} else {
 			data = unpinned(data)
 		}
-		c.memory.add(h, off/c.opts.Block, data)
+		blocks, from = append(blocks, data), from+n
 	}
+	return blocks
 }
 
-// unpinned returns data, or a copy if it is a small part of something larger.
+// unpinned returns data, or a copy if it is a small part of something larger. It has no room behind it: two who append to what they
+// share would write to the same place.
 func unpinned(data []byte) []byte {
 	if cap(data)-len(data) > len(data)/8+64 {
 		return append(make([]byte, 0, len(data)), data...)
 	}
-	return data
+	return data[:len(data):len(data)]
 }
 
 // contradicts reports whether info gives a version another size than it is known to have.

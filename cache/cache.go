@@ -16,7 +16,8 @@ type Cache struct {
 	inner  blob.Blob // named, not embedded: a new method of Blob must be decided on here
 	opts   Options
 	store  string // of inner, for errors
-	blocky bool   // ranged reads are widened to blocks
+	born   time.Time
+	blocky bool // ranged reads are widened to blocks
 
 	memory *memory
 	disk   *diskcache.Tier // nil: none
@@ -43,7 +44,7 @@ func New(ctx context.Context, inner blob.Blob, opts *Options) (*Cache, error) {
 	if err != nil {
 		return nil, blob.Fail(blob.OpOpen, store, "", blob.NotApplied, err)
 	}
-	c := &Cache{inner: inner, opts: o, store: store, epochs: newEpochs()}
+	c := &Cache{inner: inner, opts: o, store: store, born: time.Now(), epochs: newEpochs()}
 	c.fills.free.Store(o.FillBytes)
 	if o.Off {
 		o.Memory, o.Dir = 0, ""
@@ -56,8 +57,8 @@ func New(ctx context.Context, inner blob.Blob, opts *Options) (*Cache, error) {
 			return nil, blob.Fail(blob.OpOpen, store, "", blob.NotApplied, err)
 		}
 	}
-	// What no tier can keep is not worth being rounded up to blocks, and without tiers there is nothing to do at all.
-	c.blocky = o.Block <= min(o.MaxFill, o.FillBytes) && (o.Block <= c.memory.largest || c.disk != nil)
+	// What no tier can keep, or the store would refuse, is not worth being rounded up to blocks, and without tiers there is nothing to do at all.
+	c.blocky = o.Block <= min(o.MaxFill, o.FillBytes, o.MaxGet) && (o.Block <= c.memory.largest || c.disk != nil)
 	c.opts.Off = o.Off || c.memory.cache == nil && c.disk == nil
 	return c, nil
 }
@@ -129,9 +130,14 @@ func (c *Cache) fresh(h *item) bool {
 	case ttl < 0:
 		return false
 	default:
-		return time.Since(time.Unix(0, h.checked.Load())) <= ttl
+		at := h.checked.Load()
+		return at != 0 && c.now()-at <= int64(ttl)
 	}
 }
+
+// now returns the nanoseconds since c was made, never 0. They are of the monotonic clock: entries would not grow old while a wall
+// clock catches up with where it was before someone set it back.
+func (c *Cache) now() int64 { return max(1, int64(time.Since(c.born))) }
 
 // invalidate forgets key, and what is on its way into the tiers: the store was seen to have something else.
 func (c *Cache) invalidate(key string) { c.begin(key).written(nil) }
@@ -148,11 +154,3 @@ func (c *Cache) begin(key string) watch {
 
 // named completes an error made by package blob or a gate, which do not know the store.
 func (c *Cache) named(err error) error { return blob.Named(c.store, err) }
-
-// checkedAt returns when h was last known to be current; zero if nobody knows.
-func (c *Cache) checkedAt(h *item) (t time.Time) {
-	if ns := h.checked.Load(); ns != 0 {
-		t = time.Unix(0, ns)
-	}
-	return t
-}

@@ -1,6 +1,9 @@
 package cache
 
-import "github.com/wholeblob/wholeblob/internal/diskcache"
+import (
+	"github.com/wholeblob/wholeblob/blob"
+	"github.com/wholeblob/wholeblob/internal/diskcache"
+)
 
 // fromDisk reads what the disk has of pieces: those that it has wholly into their own data, and of the others the blocks that it has into found. It
 // looks at the disk once for all pieces, and a second time for blocks.
@@ -91,11 +94,15 @@ func (r *reading) readParts(h *item, parts []diskcache.Part) {
 	}
 	w := c.epochs.watch(r.key)
 	c.disk.ReadParts(r.key, h.obj.Version, parts)
+	var cargo []freight
+	for i, p := range parts {
+		if p.OK && own[i] {
+			cargo = append(cargo, c.unload(blob.Object{Info: h.obj.Info, Offset: p.Off, Data: p.Dst}))
+		}
+	}
 	w.end(func() {
-		for i, p := range parts {
-			if p.OK && own[i] {
-				c.readmit(h, p.Off, p.Dst)
-			}
+		for _, f := range cargo {
+			c.readmit(h, f)
 		}
 	})
 	for _, p := range parts {

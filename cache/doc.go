@@ -21,7 +21,8 @@
 // Writes of others: by default keys are taken to be written once, and what is cached is served until it is evicted. Programs that overwrite
 // keys which others cache choose Options.Revalidate: Always asks the store before each read (one Stat, and no payload while it is unchanged), a duration
 // asks when the answer is older than that, to which the time of one request is to be added. A Set, a Delete or a read
-// that is refused because the version is another drops the entry in any case.
+// that is refused because the version is another, or a read that the store itself answers with another, drops the entry in any case. Durations are of
+// the monotonic clock, which may stand still while the machine sleeps.
 //
 // # What is kept
 //

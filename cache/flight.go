@@ -3,7 +3,7 @@ package cache
 import (
 	"context"
 	"errors"
-	"time"
+	"runtime/debug"
 
 	"github.com/wholeblob/wholeblob/blob"
 )
@@ -33,6 +33,7 @@ type flight struct {
 	obj   blob.Object
 	err   error
 	sound bool // obj is exactly what req asks for
+	woe   any  // what the store panicked with
 }
 
 // errStraight says that the caller's read has to go to the store as it is; errAgain that it should look once more.
@@ -45,7 +46,8 @@ var (
 // is going on or the bytes of fills are used up, and errAgain if landed says that what the caller missed has come since it looked: it
 // is called under the lock, under which flights land, so that no second request follows one that has just ended.
 func (c *Cache) join(ctx context.Context, key string, req request, size int64, landed func() bool) (*flight, error) {
-	alone := c.opts.Revalidate == Always && req.If.IsZero() // else the answer could be older than the question
+	// Else the answer could be older than the question. What is fetched of a version that was just confirmed has its size, and cannot.
+	alone := c.opts.Revalidate == Always && req.Size == 0
 	s := c.epochs.lock(key)
 	defer s.mu.Unlock()
 	defer s.leaveLocked()
@@ -86,11 +88,22 @@ func (c *Cache) join(ctx context.Context, key string, req request, size int64, l
 
 // fly sends the request and puts what comes into the tiers.
 func (c *Cache) fly(ctx context.Context, key string, f *flight) {
+	// Whatever the store does to this goroutine, those who wait are let go and what was taken is given back.
+	defer c.arrive(key, f, c.now(), c.seq.Add(1))
+	defer func() {
+		if f.woe = recover(); f.woe != nil {
+			c.opts.Logger.Error("cache: the store panicked", "store", c.store, "key", key, "panic", f.woe, "stack", string(debug.Stack()))
+		}
+	}()
+	c.count.fetches.Add(1)
+	f.err = errStraight // stays if the store ends this goroutine: each caller has its own
+	f.obj, f.err = c.inner.Get(ctx, key, &blob.GetOptions{Range: f.req.Range, If: f.req.If, Want: f.req.Want})
+}
+
+// arrive puts the answer to a request that began at that time with that number into the tiers, and hands it to those who wait.
+func (c *Cache) arrive(key string, f *flight, began int64, seq uint64) {
 	defer c.flying.Leave()
 	defer f.cancel()
-	began, seq := time.Now(), c.seq.Add(1)
-	c.count.fetches.Add(1)
-	f.obj, f.err = c.inner.Get(ctx, key, &blob.GetOptions{Range: f.req.Range, If: f.req.If, Want: f.req.Want})
 	contradicts := f.err == nil && c.contradicts(f.req, f.obj.Info)
 	f.sound = f.err == nil && !contradicts && sound(key, f.req, f.obj)
 	size := f.size
@@ -101,9 +114,13 @@ func (c *Cache) fly(ctx context.Context, key string, f *flight) {
 			c.count.skipped.Add(1)
 		}
 	}
+	var cargo freight
+	if f.sound && int64(len(f.obj.Data)) <= size {
+		cargo = c.unload(f.obj)
+	}
 	f.land(func() {
-		if f.sound && int64(len(f.obj.Data)) <= size {
-			c.admit(f.obj, seq, began, true)
+		if cargo.obj.Key != "" {
+			c.admit(cargo, seq, began, true)
 		}
 	}, &c.count)
 	if contradicts { // nobody knows which of the answers was wrong, this one or the one that was kept
@@ -130,10 +147,13 @@ func (f *flight) land(put func(), count *counters) {
 	s.leaveLocked()
 }
 
-// wait returns the result, or the error of ctx.
+// wait returns the result, or the error of ctx. A panic of the store goes on here, where it would have come without a cache.
 func (f *flight) wait(ctx context.Context) (blob.Object, error) {
 	select {
 	case <-f.done:
+		if f.woe != nil {
+			panic(f.woe)
+		}
 		return f.obj, f.err
 	case <-ctx.Done():
 		return blob.Object{}, ctx.Err()

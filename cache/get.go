@@ -41,16 +41,20 @@ func (c *Cache) get(ctx context.Context, key string, opts *blob.GetOptions) (blo
 	if err != nil {
 		return blob.Object{}, c.named(err)
 	}
+	var had *item
 	if !c.opts.Off && !o.SkipCache {
-		objs, err := c.read(ctx, blob.OpGet, key, []blob.Range{o.Range}, o)
+		objs, h, err := c.read(ctx, blob.OpGet, key, []blob.Range{o.Range}, o)
 		if err == nil {
 			return objs[0], nil
 		}
 		if !errors.Is(err, errStraight) {
 			return blob.Object{}, err
 		}
+		had = h
 	}
-	return c.inner.Get(ctx, key, opts)
+	obj, err := c.inner.Get(ctx, key, opts)
+	c.heed(key, had, obj.Version, err)
+	return obj, err
 }
 
 // GetRanges implements blob.Blob.
@@ -66,13 +70,33 @@ func (c *Cache) GetRanges(ctx context.Context, key string, rs []blob.Range, opts
 	if len(rs) == 0 {
 		return nil, nil
 	}
+	var had *item
 	if !c.opts.Off && !o.SkipCache {
-		objs, err := c.read(ctx, blob.OpGetRanges, key, rs, o)
+		objs, h, err := c.read(ctx, blob.OpGetRanges, key, rs, o)
 		if err == nil || !errors.Is(err, errStraight) {
 			return objs, err
 		}
+		had = h
 	}
-	return c.inner.GetRanges(ctx, key, rs, opts)
+	objs, err := c.inner.GetRanges(ctx, key, rs, opts)
+	version := ""
+	if len(objs) > 0 {
+		version = objs[0].Version
+	}
+	c.heed(key, had, version, err)
+	return objs, err
+}
+
+// heed drops what the cache had, nil if nothing, when the store answered a read that went straight to it with another version, or refused it
+// because the version is another.
+func (c *Cache) heed(key string, had *item, version string, err error) {
+	if had == nil {
+		return
+	}
+	kind := blob.KindOf(err)
+	if err == nil && version != "" && version != had.obj.Version || kind == blob.ErrNotFound || kind == blob.ErrPrecondition {
+		c.invalidate(key)
+	}
 }
 
 // part answers a Get from memory if the bytes lie there in one piece. What is not allowed it leaves to others.
@@ -136,11 +160,12 @@ func into(dst, data []byte) []byte {
 // attempts is how often a read looks again, since what it had found was out of date or came while it looked.
 const attempts = 3
 
-// read answers through the cache, or with errStraight.
-func (c *Cache) read(ctx context.Context, op, key string, rs []blob.Range, o blob.GetOptions) (objs []blob.Object, err error) {
+// read answers through the cache, or with errStraight and what it knew of the object.
+func (c *Cache) read(ctx context.Context, op, key string, rs []blob.Range, o blob.GetOptions) (objs []blob.Object, had *item, err error) {
 	for range attempts {
 		r := reading{c: c, key: key, rs: rs, o: o}
 		h := c.known(key)
+		had = h
 		if err = nil; h != nil && (!h.complete || !c.fresh(h)) {
 			h, err = r.confirm(ctx, h)
 		}
@@ -153,14 +178,14 @@ func (c *Cache) read(ctx context.Context, op, key string, rs []blob.Range, o blo
 	}
 	switch {
 	case err == nil:
-		return objs, nil
+		return objs, nil, nil
 	case errors.Is(err, errAgain), errors.Is(err, errStraight):
 		c.count.bypassed.Add(1)
-		return nil, errStraight
+		return nil, had, errStraight
 	case ctx.Err() != nil:
-		return nil, blob.Fail(op, c.store, key, blob.NotApplied, ctx.Err())
+		return nil, nil, blob.Fail(op, c.store, key, blob.NotApplied, ctx.Err())
 	}
-	return nil, relabel(op, err)
+	return nil, nil, relabel(op, err)
 }
 
 // relabel names the caller's operation in an error of the Get that was sent for it. The error is shared, so it is copied.
@@ -205,7 +230,8 @@ func (r *reading) result(ctx context.Context, f *flight) (blob.Object, error) {
 	case blob.ErrInvalidRange, blob.ErrTooLarge: // of the request that was made of the caller's, and perhaps not of the caller's
 		err = errStraight
 	case blob.ErrCorrupt, blob.ErrTruncated:
-		if r.o.Want != (blob.Want{}) { // which may be met by the caller's range and not by the blocks around it
+		// The caller's range may be sound where the blocks around it are not, and may meet the caller's Want.
+		if r.o.Want != (blob.Want{}) || len(r.rs) != 1 || f.req.Range != r.rs[0] {
 			err = errStraight
 		}
 	case blob.ErrNotFound, blob.ErrPrecondition:

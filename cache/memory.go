@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/maypok86/otter/v2"
 
@@ -38,9 +37,40 @@ type item struct {
 	whole    bool         // obj.Data is the whole object
 	complete bool         // obj.Info is what a Get of the object returns: Set does not say everything
 	seq      uint64       // when the request began that told us: an item never yields to an older one
-	checked  atomic.Int64 // when it was last known to be current, in Unix nanoseconds; 0: nobody knows
-	blocks   atomic.Int64 // blocks that were added to it: 0 means that there are none to remove
+	checked  atomic.Int64 // when it was last known to be current, see Cache.now; 0: nobody knows
 	id       slot         // the slot of its first block
+
+	blocks atomic.Pointer[blockSet] // of what hangs on it; nil: nothing
+}
+
+// blockSet are the numbers of the blocks that an object has in the tier. Dropping the object costs what is kept of it, which may be very little
+// of a very large object. It may miss a block that is added while it is evicted: that one takes room until it is evicted again.
+type blockSet struct {
+	mu   sync.Mutex // held for nothing else, and while otter's locks are held: nobody calls otter under it
+	kept map[int64]struct{}
+}
+
+func (s *blockSet) add(i int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.kept != nil {
+		s.kept[i] = struct{}{}
+	}
+}
+
+func (s *blockSet) remove(i int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.kept, i)
+}
+
+// take returns the numbers, and ends the set.
+func (s *blockSet) take() map[int64]struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	kept := s.kept
+	s.kept = nil
+	return kept
 }
 
 // memory is the tier in memory: W-TinyLFU, by bytes.
@@ -48,7 +78,6 @@ type memory struct {
 	cache   *otter.Cache[slot, *item]
 	seed    maphash.Seed
 	largest int64 // bytes of data of the largest entry
-	block   int64
 	evicted atomic.Int64
 
 	// Heads that otter evicted, whose blocks are out of reach. Its handler may not call the cache, so the next
@@ -61,7 +90,7 @@ type memory struct {
 }
 
 func newMemory(o Options) (*memory, error) {
-	m := &memory{largest: o.Memory / 8, block: o.Block, seed: maphash.MakeSeed()}
+	m := &memory{largest: o.Memory / 8, seed: maphash.MakeSeed()}
 	if o.Memory < 8*weightUnit {
 		return m, nil // no tier: every lookup misses
 	}
@@ -99,7 +128,13 @@ func (m *memory) deleted(e otter.DeletionEvent[slot, *item]) {
 		return
 	}
 	m.evicted.Add(1)
-	if e.Value.blocks.Load() == 0 {
+	if h := e.Value.of; h != nil {
+		if s := h.blocks.Load(); s != nil {
+			s.remove(e.Value.index)
+		}
+		return
+	}
+	if e.Value.blocks.Load() == nil {
 		return
 	}
 	m.orphans.Lock()
@@ -140,7 +175,7 @@ func (m *memory) peek(key string) *item {
 
 // at returns block i of the object whose head is h, nil if it is not there.
 func (m *memory) at(h *item, i int64) []byte {
-	if m.cache == nil || h.blocks.Load() == 0 {
+	if m.cache == nil || h.blocks.Load() == nil {
 		return nil
 	}
 	it, ok := m.cache.GetIfPresent(h.slot(i))
@@ -166,9 +201,21 @@ func (m *memory) add(h *item, i int64, data []byte) {
 	if m.cache == nil || int64(len(data)) > m.largest {
 		return
 	}
-	h.blocks.Add(1)
+	h.keeps(i)
 	m.cache.Set(h.slot(i), &item{obj: blob.Object{Data: data}, of: h, index: i})
 	m.adopt()
+}
+
+// keeps notes that block i is about to hang on h.
+func (h *item) keeps(i int64) {
+	s := h.blocks.Load()
+	if s == nil {
+		h.blocks.CompareAndSwap(nil, &blockSet{kept: make(map[int64]struct{})})
+		if s = h.blocks.Load(); s == nil {
+			return // dropped at once
+		}
+	}
+	s.add(i)
 }
 
 // drop removes key's head and with it all blocks.
@@ -183,10 +230,11 @@ func (m *memory) drop(key string) {
 
 // unblock removes the blocks of a head that is out of reach, which otherwise take room until they are evicted.
 func (m *memory) unblock(h *item) {
-	if h.blocks.Swap(0) == 0 {
+	s := h.blocks.Swap(nil)
+	if s == nil {
 		return
 	}
-	for i := int64(0); i*m.block < h.obj.Size; i++ {
+	for i := range s.take() {
 		m.cache.Invalidate(h.slot(i))
 	}
 }
@@ -221,11 +269,9 @@ func (m *memory) bytes() int64 {
 	return int64(m.cache.WeightedSize()) * weightUnit
 }
 
-// newHead returns an item for an object without its bytes.
-func newHead(info blob.Info, seq uint64, checked time.Time) *item {
+// newHead returns an item for an object without its bytes, known to be current at that time.
+func newHead(info blob.Info, seq uint64, checked int64) *item {
 	h := &item{obj: blob.Object{Info: info}, complete: true, seq: seq, id: slot(rand.Uint64())}
-	if !checked.IsZero() {
-		h.checked.Store(checked.UnixNano())
-	}
+	h.checked.Store(checked)
 	return h
 }

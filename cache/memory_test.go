@@ -6,7 +6,6 @@ import (
 	"runtime"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/wholeblob/wholeblob/blob"
 	"github.com/wholeblob/wholeblob/memblob"
@@ -99,17 +98,17 @@ func TestItemsInTheSlotOfAnotherAreNotFound(t *testing.T) {
 	c := over(t, memblob.New(nil), Options{Block: block})
 	defer mustClose(t, c)
 	m := c.memory
-	other := newHead(blob.Info{Key: "other", Version: "1", Size: 10 * block}, 1, time.Time{})
+	other := newHead(blob.Info{Key: "other", Version: "1", Size: 10 * block}, 1, 0)
 	m.cache.Set(m.named(key), other)
 	if m.head(key) != nil || m.peek(key) != nil {
 		t.Error("found the item of another key")
 	}
-	h := newHead(blob.Info{Key: key, Version: "1", Size: 10 * block}, 2, time.Time{})
+	h := newHead(blob.Info{Key: key, Version: "1", Size: 10 * block}, 2, 0)
 	m.put(key, h)
 	if m.head(key) != h || m.peek(key) != h {
 		t.Error("did not displace it")
 	}
-	h.blocks.Add(1)
+	h.keeps(3)
 	for _, it := range []*item{
 		{obj: blob.Object{Data: []byte("x")}, of: other, index: 3},
 		{obj: blob.Object{Data: []byte("x")}, of: h, index: 4},

@@ -58,7 +58,8 @@ type Options struct {
 	// Off makes every call reach the inner store. Nothing is kept and no directory is opened; calls are counted.
 	Off bool
 
-	// Logger gets one line when the disk tier is turned off or on again. nil: nothing is logged.
+	// Logger gets one line when the disk tier is turned off or on again, and one with the stack when the inner store panics in a
+	// request of the cache. nil: nothing is logged.
 	Logger *slog.Logger
 }
 

@@ -23,6 +23,9 @@ func (r *reading) discover(ctx context.Context) (blob.Object, error) {
 		wide, n, ok := r.c.widen(rg)
 		if ok {
 			req.Range, size = wide, n
+			if n > r.c.opts.MaxGet { // as it is, then: it still tells what there is
+				req.Range = rg
+			}
 			break
 		}
 		if len(r.rs) == 1 {
@@ -55,12 +58,13 @@ func (c *Cache) widen(rg blob.Range) (wide blob.Range, size int64, ok bool) {
 
 // cut answers the call from one object if that covers it.
 func (r *reading) cut(obj blob.Object) ([]blob.Object, bool) {
-	objs := make([]blob.Object, len(r.rs))
+	objs, sum := make([]blob.Object, len(r.rs)), int64(0)
 	for i, rg := range r.rs {
 		off, n, err := rg.Resolve(obj.Size)
-		if err != nil || off < obj.Offset || off+n > obj.Offset+int64(len(obj.Data)) || n > r.c.opts.MaxGet {
+		if err != nil || off < obj.Offset || off+n > obj.Offset+int64(len(obj.Data)) || n > r.c.opts.MaxGet-sum {
 			return nil, false
 		}
+		sum += n
 		data := obj.Data[off-obj.Offset:][:n:n]
 		if r.o.Want.Verify(obj.Size, off, data) != nil {
 			return nil, false
@@ -153,6 +157,11 @@ func (r *reading) whole(ctx context.Context, h *item, p *piece) error {
 // requestWorth is how many bytes a request is worth: what a store sends while a request waits for its first byte, 10 ms at 100 MB/s.
 const requestWorth = 1 << 20
 
+// longestRun returns how many blocks are fetched by one request at most.
+func (c *Cache) longestRun() int64 {
+	return max(1, min(maxRun, c.opts.MaxFill, c.opts.MaxGet)/c.opts.Block)
+}
+
 // mostlyHere reports whether the tiers have so much of the object of h that the rest is better fetched by itself, which may take more requests
 // than the one for all of it.
 func (r *reading) mostlyHere(h *item) bool {
@@ -161,10 +170,10 @@ func (r *reading) mostlyHere(h *item) bool {
 	if c.disk != nil && c.disk.Has(r.key, h.obj.Version, 0, size) {
 		return true
 	}
-	if !c.blocky || c.disk == nil && h.blocks.Load() == 0 {
+	if !c.blocky || c.disk == nil && h.blocks.Load() == nil {
 		return false
 	}
-	longest := max(1, min(maxRun, c.opts.MaxFill)/b)
+	longest := c.longestRun()
 	here, requests, run := int64(0), int64(0), int64(0)
 	for k := range (size + b - 1) / b {
 		if c.memory.at(h, k) != nil || c.disk != nil && c.disk.Has(r.key, h.obj.Version, k*b, c.length(h, k)) {
@@ -182,12 +191,16 @@ func (r *reading) mostlyHere(h *item) bool {
 // complete reads the whole of an object that the tiers have blocks of. In memory it is one piece from then on, if it has a buffer of its own.
 func (r *reading) complete(ctx context.Context, h *item, p *piece) error {
 	c, one := r.c, []piece{*p}
+	var cargo freight
 	w := c.epochs.watch(r.key) // before the blocks are looked for: any of them may be dropped while the others are on their way
 	err := r.blocks(ctx, h, one)
 	p.data = one[0].data
+	if err == nil && int64(len(r.o.Dst)) < p.n {
+		cargo = c.unload(blob.Object{Info: h.obj.Info, Data: p.data})
+	}
 	w.end(func() {
-		if err == nil && int64(len(r.o.Dst)) < p.n {
-			c.readmit(h, 0, p.data)
+		if cargo.obj.Key != "" {
+			c.readmit(h, cargo)
 		}
 	})
 	return err
@@ -265,7 +278,7 @@ func (r *reading) fetchBlocks(ctx context.Context, h *item, missing []int64, fou
 	if total := int64(len(missing)) * b; total > r.c.opts.MaxFill+b || total > r.c.opts.FillBytes {
 		return errStraight
 	}
-	longest := max(1, min(maxRun, r.c.opts.MaxFill)/b)
+	longest := r.c.longestRun()
 	var flights []*flight
 	var runs [][]int64
 	defer func() {

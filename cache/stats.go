@@ -132,11 +132,15 @@ type allowance struct {
 
 // take takes n bytes if they are free.
 func (a *allowance) take(n int64) bool {
-	if a.free.Add(-n) < 0 {
-		a.free.Add(n)
-		return false
+	for {
+		free := a.free.Load()
+		if free < n {
+			return false // without ever taking what others could have
+		}
+		if a.free.CompareAndSwap(free, free-n) {
+			return true
+		}
 	}
-	return true
 }
 
 func (a *allowance) give(n int64) { a.free.Add(n) }

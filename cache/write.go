@@ -5,7 +5,6 @@ import (
 	"context"
 	"io"
 	"maps"
-	"time"
 
 	"github.com/wholeblob/wholeblob/blob"
 )
@@ -26,7 +25,7 @@ func (c *Cache) Set(ctx context.Context, key string, src blob.Source, opts *blob
 	var through func() // stays nil if there is nothing to keep, and if the inner store panics
 	w := c.begin(key)
 	defer func() { w.written(through) }()
-	began, seq := time.Now(), c.seq.Add(1)
+	began, seq := c.now(), c.seq.Add(1)
 	info, err := c.inner.Set(ctx, key, src, opts)
 	if err != nil {
 		return info, err
@@ -64,7 +63,7 @@ func (c *Cache) copied(src blob.Source, info blob.Info) (data []byte, give func(
 
 // writeThrough keeps what was written. A store need not say with a Set all that a Get says, and what it did not say is not
 // invented: such a head is incomplete, and the first read of it asks.
-func (c *Cache) writeThrough(key string, info blob.Info, o blob.SetOptions, data []byte, seq uint64, began time.Time) {
+func (c *Cache) writeThrough(key string, info blob.Info, o blob.SetOptions, data []byte, seq uint64, began int64) {
 	complete := !info.ModTime.IsZero() && info.ContentType == o.ContentType && maps.Equal(info.Metadata, o.Metadata)
 	info.Key, info.Metadata = key, maps.Clone(info.Metadata) // the returned one is the caller's, who may not know that it is read-only
 	h := newHead(info, seq, began)

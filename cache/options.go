@@ -24,7 +24,8 @@ const minBlock = 4 << 10
 
 // Options are the options of New. nil is the zero value.
 type Options struct {
-	// Memory is the capacity of the memory tier in bytes, keys and bookkeeping included. 0: DefaultMemory. Negative: no memory tier.
+	// Memory is the capacity of the memory tier in bytes, keys and bookkeeping included. Evictions run behind: for a moment there may be
+	// more in it. 0: DefaultMemory. Negative: no memory tier.
 	Memory int64
 
 	// Dir is the directory of the disk tier, which belongs to this Cache alone. "": no disk tier.
@@ -32,11 +33,13 @@ type Options struct {
 	// Disk is the capacity of the disk tier in bytes. It must be positive if Dir is set, and 0 otherwise.
 	Disk int64
 
-	// Block is the unit in bytes in which ranged reads are fetched and kept, a multiple of 4 KiB. 0: DefaultBlock.
+	// Block is the unit in bytes in which ranged reads are fetched and kept, a multiple of 4 KiB. If it is more than MaxFill, FillBytes or what
+	// the tiers take, ranges are not kept at all. 0: DefaultBlock.
 	Block int64
 
 	// MaxFill is the largest object, or range, in bytes that a read or a Set leaves in the cache: what is larger goes straight
-	// through. 0, and more than that: what the tiers take at most, an eighth of the capacity of memory, or of disk and there less than 64 MiB.
+	// through. 0: the most that a tier takes, which is an eighth of its capacity, and on disk less than 64 MiB. A MaxFill above that is
+	// lowered to it.
 	MaxFill int64
 
 	// FillBytes bounds the bytes of all fills in flight. A read that finds them used up goes straight to the

@@ -86,11 +86,11 @@ func cacheMemory(q *param.Values) int64 {
 		return -1
 	default:
 		n, err := param.ParseSize(text)
-		if err == nil && n == 0 {
-			err = invalid("is 0: want a size, or off for none")
-		}
-		if err != nil {
-			q.Fail("cache_memory", err)
+		switch {
+		case err != nil:
+			q.Fail("cache_memory", fmt.Errorf("%w, or off for none", err))
+		case n == 0:
+			q.Fail("cache_memory", invalid("is 0: want a size, or off for none"))
 		}
 		return n
 	}

@@ -102,6 +102,7 @@ func TestSettingsOfTheCacheAreChecked(t *testing.T) {
 		"cache_memory=1gb":                  {"cache_memory", `"1gb"`},
 		"cache_memory=0":                    {"cache_memory", "off for none"},
 		"cache_memory=-1":                   {"cache_memory", `"-1"`},
+		"cache_memory=none":                 {"cache_memory", "or off for none"},
 		"cache_memory=off":                  {"cache_memory", "no cache_dir"},
 		"cache_dir=/d":                      {"cache_disk", "is missing"},
 		"cache_disk=1GiB":                   {"cache_dir", "is missing"},

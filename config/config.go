@@ -45,8 +45,9 @@
 //	cache_memory         size of the memory tier, by default 256MiB, or off
 //	cache_dir            directory of the disk tier, which one process has at a time; by default none
 //	cache_disk           size of the disk tier; wanted with cache_dir
-//	cache_block          unit of ranged reads, a multiple of 4KiB, by default 128KiB
-//	cache_max_fill       largest object or range that is kept, by default what a tier takes: an eighth of its capacity, on disk below 64MiB
+//	cache_block          unit of ranged reads, a multiple of 4KiB, by default 128KiB; with a cache_max_fill below it no range is kept
+//	cache_max_fill       largest object or range that is kept; by default, and at most, what a tier takes: an eighth of its capacity, on
+//	                     disk below 64MiB
 //	cache_fill_bytes     bytes of all fills in flight, by default 64MiB
 //	cache_revalidate     never (the default: keys are written once, or by this stack alone), always, or the age at which the store is asked
 //	cache_write_through  whether Set fills the cache, by default true

@@ -90,7 +90,7 @@ func parseFlags(args []string) (c benchFlags, help string, err error) {
 	fs.BoolVar(&c.dst, "dst", false, "get into buffers that are used again")
 	fs.BoolVar(&c.json, "json", false, "print the result as JSON")
 	fs.Var(&c.cache, "cache", "get through a cache too, cold and then warm; --cache=off: no cache, whatever the URL says")
-	fs.StringVar(&c.cacheDir, "cache-dir", "", "with --cache: `directory` for a disk tier of 1GiB, from which a cache opened anew gets; the run's files in it are removed")
+	fs.StringVar(&c.cacheDir, "cache-dir", "", "with --cache: existing `directory` for a disk tier of 1GiB, from which a cache opened anew gets; the run's files in it are removed")
 	timeout := fs.String("timeout", "0", "`duration` after which the run fails; 0: none")
 
 	var urls []string
@@ -103,6 +103,9 @@ func parseFlags(args []string) (c benchFlags, help string, err error) {
 		}
 		if rest = fs.Args(); len(rest) == 0 {
 			break
+		}
+		if c.cache == cacheOn && (rest[0] == cacheOn || rest[0] == cacheOff) {
+			return c, "", usageError("bench: %q is no URL: want --cache=%s, in one word", rest[0], rest[0])
 		}
 		urls, rest = append(urls, rest[0]), rest[1:]
 	}

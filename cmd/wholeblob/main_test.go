@@ -107,6 +107,8 @@ func TestBadArgumentsAreNamedBeforeAnyStoreIsOpened(t *testing.T) {
 		"timeout sign":     {[]string{"bench", "--timeout=-1s", "mem://"}, `duration "-1s"`},
 		"source":           {[]string{"bench", "--source", "stream", "mem://"}, `"stream"`},
 		"cache switch":     {[]string{"bench", "--cache=yes", "mem://"}, `"yes"`},
+		"cache then off":   {[]string{"bench", "--cache", "off", "mem://"}, "want --cache=off"},
+		"cache then on":    {[]string{"bench", "--cache", "on"}, "want --cache=on"},
 		"cache directory":  {[]string{"bench", "--cache-dir=/x", "mem://"}, "--cache-dir: of no use without --cache"},
 		"cache off, dir":   {[]string{"bench", "--cache=off", "--cache-dir=/x", "mem://"}, "--cache-dir: of no use without --cache"},
 		"two directories":  {[]string{"bench", "--cache", "--cache-dir=/x", "mem://?cache_dir=/y&cache_disk=1GiB"}, "cache_dir is in the URL"},

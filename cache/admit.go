@@ -17,7 +17,7 @@ func (c *Cache) known(key string) *item {
 	info, ok := c.disk.Lookup(key)
 	var h *item
 	if ok {
-		h = newHead(info, c.seq.Add(1), 0)
+		h = newHead(info, 0, 0) // older than any answer of the store
 	}
 	w.end(func() {
 		if now := c.memory.peek(key); now != nil {
@@ -69,6 +69,11 @@ func (c *Cache) admit(f freight, seq uint64, began int64, toDisk bool) {
 		h = nil
 	}
 	next := newHead(obj.Info, seq, began)
+	if h != nil { // what was found once more is as new as the newest who found it
+		h.seq = max(h.seq, seq)
+		next.seq = h.seq
+		next.checked.Store(max(h.checked.Load(), began))
+	}
 	switch {
 	case f.whole != nil && (h == nil || !h.whole || !h.complete):
 		next.obj.Data, next.whole = f.whole, true
@@ -84,7 +89,7 @@ func (c *Cache) admit(f freight, seq uint64, began int64, toDisk bool) {
 		}
 		h = next
 	default:
-		h.checked.Store(max(h.checked.Load(), began))
+		h.checked.Store(next.checked.Load())
 	}
 	if h != nil && !h.whole {
 		for i, data := range f.blocks {

@@ -2,6 +2,7 @@ package cache
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"sync/atomic"
 	"time"
@@ -75,12 +76,23 @@ func (c *Cache) Stat(ctx context.Context, key string) (blob.Info, error) {
 	if err := blob.CheckName(blob.OpStat, key); err != nil {
 		return blob.Info{}, c.named(err)
 	}
-	if !c.opts.Off && c.opts.Revalidate != Always {
-		if h := c.known(key); h != nil && h.complete && c.fresh(h) {
-			return h.obj.Info, nil
+	if c.opts.Off || c.opts.Revalidate == Always {
+		return c.inner.Stat(ctx, key)
+	}
+	h := c.known(key)
+	if h != nil && (!h.complete || !c.fresh(h)) {
+		r, err := reading{c: c, key: key}, error(nil)
+		if h, err = r.confirm(ctx, h); err != nil {
+			if err = c.answered(ctx, blob.OpStat, key, err); !errors.Is(err, errStraight) {
+				return blob.Info{}, err
+			}
+			h = nil
 		}
 	}
-	return c.inner.Stat(ctx, key)
+	if h == nil {
+		return c.inner.Stat(ctx, key)
+	}
+	return h.obj.Info, nil
 }
 
 // List implements blob.Blob. Listings are not cached.

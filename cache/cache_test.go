@@ -131,6 +131,9 @@ func TestSkipCacheNeitherReadsNorFills(t *testing.T) {
 	if o, err := c.Get(t.Context(), key, skip); err != nil || string(o.Data) != "v2" {
 		t.Errorf("%q, %v", o.Data, err)
 	}
+	if s := c.Stats(); s.Bypassed != 5 || s.Misses != 1 || s.MemoryHits != 0 {
+		t.Errorf("%d bypassed, %d misses, %d hits", s.Bypassed, s.Misses, s.MemoryHits)
+	}
 }
 
 func TestOffMakesEveryReadReachTheStore(t *testing.T) {
@@ -142,6 +145,12 @@ func TestOffMakesEveryReadReachTheStore(t *testing.T) {
 		wantGet(t, c, key, "v1")
 	}
 	wantCalls(t, h, blob.OpGet, 3)
+	if _, err := c.GetRanges(t.Context(), key, []blob.Range{blob.Span(0, 1)}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if s := c.Stats(); s != (Stats{Bypassed: 4}) {
+		t.Errorf("counted %+v", s)
+	}
 }
 
 func TestSetIsReadBackWithoutTheStore(t *testing.T) {

@@ -333,3 +333,25 @@ func TestBlocksFromDiskBesideAWriteAreDropped(t *testing.T) {
 		})
 	}
 }
+
+// What is too large to be fetched for the cache goes to the store as a whole, and the part of it that is on disk is not read for nothing.
+func TestRangeThatMustGoToTheStoreDoesNotReadTheDisk(t *testing.T) {
+	inner := memblob.New(nil)
+	content := pattern(20 * block)
+	set(t, inner, key, content)
+	c := over(t, inner, Options{Memory: -1, Block: block, MaxFill: 4 * block, Dir: t.TempDir(), Disk: 8 << 20})
+	defer mustClose(t, c)
+	for i := range int64(3) {
+		wantRange(t, c, blob.Span(i*4*block, 4*block), content)
+	}
+	written(t, c.disk)
+	wantRange(t, c, blob.Span(5, 11*block), content) // three times MaxFill, and all there
+	before := c.Stats()
+	if before.Disk.Reads == 0 || before.Bypassed != 0 {
+		t.Errorf("%+v", before)
+	}
+	wantRange(t, c, blob.Span(5, 18*block), content)
+	if now := c.Stats(); now.Disk.Reads != before.Disk.Reads || now.Bypassed != 1 {
+		t.Errorf("%d reads of the disk, %d of the store", now.Disk.Reads-before.Disk.Reads, now.Bypassed)
+	}
+}

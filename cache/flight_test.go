@@ -226,8 +226,51 @@ func TestFillOfUnknownSizeBeyondTheLimitIsNotKept(t *testing.T) {
 	if v := get(t, c, key); len(v) != 20<<10 {
 		t.Errorf("%d bytes", len(v))
 	}
-	if h := c.memory.peek(key); h != nil {
-		t.Errorf("kept: %+v", h.obj.Info)
+	if h := c.memory.peek(key); h == nil || h.whole || h.blocks.Load() != nil {
+		t.Errorf("kept: %+v, want what is current and no bytes", h)
 	}
 	stateless(t, c)
+}
+
+// hung is a store whose Get ends with its context.
+type hung struct {
+	blob.Blob
+	began, ended chan struct{}
+}
+
+func (h *hung) Get(ctx context.Context, _ string, _ *blob.GetOptions) (blob.Object, error) {
+	close(h.began)
+	<-ctx.Done()
+	close(h.ended)
+	return blob.Object{}, ctx.Err()
+}
+
+// A request that hangs ends with the last of those who wait for it, and not with the one before.
+func TestRequestThatHangsEndsWithTheLastWhoWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := &hung{memblob.New(nil), make(chan struct{}), make(chan struct{})}
+		c := over(t, h, Options{})
+		var leave [2]context.CancelFunc
+		var gone [2]chan error
+		for i := range leave {
+			ctx, cancel := context.WithCancel(t.Context())
+			leave[i], gone[i] = cancel, make(chan error, 1)
+			go func() { _, err := c.Get(ctx, key, nil); gone[i] <- err }()
+			synctest.Wait()
+		}
+		for i := range leave {
+			select {
+			case <-h.ended:
+				t.Error("ended while someone waits")
+			default:
+			}
+			leave[i]()
+			if err := <-gone[i]; !errors.Is(err, context.Canceled) {
+				t.Error(err)
+			}
+		}
+		<-h.ended
+		mustClose(t, c)
+		stateless(t, c)
+	})
 }

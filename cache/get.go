@@ -41,19 +41,18 @@ func (c *Cache) get(ctx context.Context, key string, opts *blob.GetOptions) (blo
 	if err != nil {
 		return blob.Object{}, c.named(err)
 	}
-	var had *item
 	if !c.opts.Off && !o.SkipCache {
-		objs, h, err := c.read(ctx, blob.OpGet, key, []blob.Range{o.Range}, o)
+		objs, err := c.read(ctx, blob.OpGet, key, []blob.Range{o.Range}, o)
 		if err == nil {
 			return objs[0], nil
 		}
 		if !errors.Is(err, errStraight) {
 			return blob.Object{}, err
 		}
-		had = h
 	}
+	c.count.bypassed.Add(1)
 	obj, err := c.inner.Get(ctx, key, opts)
-	c.heed(key, had, obj.Version, err)
+	c.heed(key, o.If, obj.Version, err)
 	return obj, err
 }
 
@@ -70,31 +69,42 @@ func (c *Cache) GetRanges(ctx context.Context, key string, rs []blob.Range, opts
 	if len(rs) == 0 {
 		return nil, nil
 	}
-	var had *item
 	if !c.opts.Off && !o.SkipCache {
-		objs, h, err := c.read(ctx, blob.OpGetRanges, key, rs, o)
+		objs, err := c.read(ctx, blob.OpGetRanges, key, rs, o)
 		if err == nil || !errors.Is(err, errStraight) {
 			return objs, err
 		}
-		had = h
 	}
+	c.count.bypassed.Add(1)
 	objs, err := c.inner.GetRanges(ctx, key, rs, opts)
 	version := ""
 	if len(objs) > 0 {
 		version = objs[0].Version
 	}
-	c.heed(key, had, version, err)
+	c.heed(key, o.If, version, err)
 	return objs, err
 }
 
-// heed drops what the cache had, nil if nothing, when the store answered a read that went straight to it with another version, or refused it
-// because the version is another.
-func (c *Cache) heed(key string, had *item, version string, err error) {
-	if had == nil {
+// heed drops what is cached of key if a read that went straight to the store found that it is not the current object: the answer has another
+// version, or there is none, or the cached version was asked for and refused.
+func (c *Cache) heed(key string, cond blob.Condition, version string, err error) {
+	if c.opts.Off {
 		return
 	}
-	kind := blob.KindOf(err)
-	if err == nil && version != "" && version != had.obj.Version || kind == blob.ErrNotFound || kind == blob.ErrPrecondition {
+	h, stale := c.memory.peek(key), false
+	switch {
+	case err == nil && version != "":
+		stale = h != nil && h.obj.Version != version || c.disk != nil && c.disk.Other(key, version)
+	case blob.KindOf(err) == blob.ErrNotFound:
+		stale = true
+	case blob.KindOf(err) == blob.ErrPrecondition: // a refusal of any other version says nothing of this one
+		if h == nil {
+			h = c.known(key)
+		}
+		v, _ := cond.Version()
+		stale = h != nil && h.obj.Version == v
+	}
+	if stale {
 		c.invalidate(key)
 	}
 }
@@ -160,12 +170,11 @@ func into(dst, data []byte) []byte {
 // attempts is how often a read looks again, since what it had found was out of date or came while it looked.
 const attempts = 3
 
-// read answers through the cache, or with errStraight and what it knew of the object.
-func (c *Cache) read(ctx context.Context, op, key string, rs []blob.Range, o blob.GetOptions) (objs []blob.Object, had *item, err error) {
+// read answers through the cache, or with errStraight.
+func (c *Cache) read(ctx context.Context, op, key string, rs []blob.Range, o blob.GetOptions) (objs []blob.Object, err error) {
 	for range attempts {
 		r := reading{c: c, key: key, rs: rs, o: o}
 		h := c.known(key)
-		had = h
 		if err = nil; h != nil && (!h.complete || !c.fresh(h)) {
 			h, err = r.confirm(ctx, h)
 		}
@@ -176,20 +185,20 @@ func (c *Cache) read(ctx context.Context, op, key string, rs []blob.Range, o blo
 			break
 		}
 	}
-	switch {
-	case err == nil:
-		return objs, nil, nil
-	case errors.Is(err, errAgain), errors.Is(err, errStraight):
-		c.count.bypassed.Add(1)
-		return nil, had, errStraight
-	case ctx.Err() != nil:
-		return nil, nil, blob.Fail(op, c.store, key, blob.NotApplied, ctx.Err())
-	}
-	return nil, nil, relabel(op, err)
+	return objs, c.answered(ctx, op, key, err)
 }
 
-// relabel names the caller's operation in an error of the Get that was sent for it. The error is shared, so it is copied.
-func relabel(op string, err error) error {
+// answered returns what the caller of op is to be told of err: errStraight, if the store is to be asked once more.
+func (c *Cache) answered(ctx context.Context, op, key string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, errAgain), errors.Is(err, errStraight):
+		return errStraight
+	case ctx.Err() != nil:
+		return blob.Fail(op, c.store, key, blob.NotApplied, ctx.Err())
+	}
+	// The error of a Get that was sent for the caller's operation, and perhaps for others too, so it is copied.
 	if e, ok := err.(*blob.Error); ok && e.Op != op { //nolint:errorlint // only the outermost may be replaced
 		own := *e
 		own.Op = op
@@ -235,8 +244,8 @@ func (r *reading) result(ctx context.Context, f *flight) (blob.Object, error) {
 			err = errStraight
 		}
 	case blob.ErrNotFound, blob.ErrPrecondition:
-		if !r.began { // without a head there is nothing to forget
-			r.c.invalidate(r.key)
+		if !r.began || r.c.memory.peek(r.key) != nil { // else there is nothing to forget
+			f.refuted.Do(func() { r.c.invalidate(r.key) })
 		}
 		if blob.KindOf(err) == blob.ErrPrecondition && r.o.If.IsZero() {
 			err = errAgain // the condition was ours
@@ -245,9 +254,10 @@ func (r *reading) result(ctx context.Context, f *flight) (blob.Object, error) {
 	return obj, err
 }
 
-// confirm asks the store whether h is still current, or for what its Set left unsaid. It returns nil if the read has to begin without a head.
+// confirm asks the store whether h is still current, or for what its Set left unsaid. It returns nil if the read has to begin without a head: what the
+// store has instead is known by now.
 func (r *reading) confirm(ctx context.Context, h *item) (*item, error) {
-	obj, err := r.fetch(ctx, request{Range: blob.Span(0, 0)}, 0, func() bool {
+	obj, err := r.fetch(ctx, question, 0, func() bool {
 		now := r.c.memory.peek(r.key)
 		return now != nil && now.complete && r.c.fresh(now)
 	})
@@ -256,7 +266,6 @@ func (r *reading) confirm(ctx context.Context, h *item) (*item, error) {
 	case err != nil:
 		return nil, err
 	case !same(h, obj.Info):
-		r.c.invalidate(r.key)
 		return nil, nil
 	case h.complete:
 		return h, nil

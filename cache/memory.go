@@ -36,7 +36,7 @@ type item struct {
 
 	whole    bool         // obj.Data is the whole object
 	complete bool         // obj.Info is what a Get of the object returns: Set does not say everything
-	seq      uint64       // when the request began that told us: an item never yields to an older one
+	seq      uint64       // when the newest request began that told us: an item never yields to an older one. Guarded by the lock of the key's state
 	checked  atomic.Int64 // when it was last known to be current, see Cache.now; 0: nobody knows
 	id       slot         // the slot of its first block
 

@@ -171,3 +171,29 @@ func TestHitsAreCountedExactly(t *testing.T) {
 		}
 	}
 }
+
+// What is above an eighth of the capacity does not go into memory: neither an object, nor a run of blocks.
+func TestMemoryTakesNothingAboveAnEighth(t *testing.T) {
+	inner := memblob.New(nil)
+	set(t, inner, "whole", pattern(8*block+1))
+	set(t, inner, "run", pattern(100*block))
+	c := over(t, inner, Options{Memory: 64 * block, Block: block, Dir: t.TempDir(), Disk: 64 << 20})
+	defer mustClose(t, c)
+	if _, err := c.Get(t.Context(), "whole", nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Get(t.Context(), "run", &blob.GetOptions{Range: blob.Span(0, 9*block)}); err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range []string{"whole", "run"} {
+		if h := c.memory.peek(k); h == nil || h.whole || h.blocks.Load() != nil {
+			t.Errorf("%s: kept %+v", k, h)
+		}
+	}
+	if _, err := c.Get(t.Context(), "run", &blob.GetOptions{Range: blob.Span(20*block, 8*block)}); err != nil {
+		t.Fatal(err)
+	}
+	if h := c.memory.peek("run"); h.blocks.Load() == nil {
+		t.Error("a run of an eighth was not kept")
+	}
+}

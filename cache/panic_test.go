@@ -101,3 +101,29 @@ func TestStoreThatEndsItsGoroutineLeavesNobodyWaiting(t *testing.T) {
 		mustClose(t, c)
 	})
 }
+
+// Nor does a panic leave anything behind in a read that has more to do than to wait.
+func TestPanicInTheMiddleOfAnObjectLeavesNothingBehind(t *testing.T) {
+	h := newHooked()
+	set(t, h.inner, key, pattern(10*block))
+	c := over(t, h, Options{Block: block})
+	defer mustClose(t, c)
+	wantRange(t, c, blob.Span(0, 5*block), pattern(10*block))
+	h.hook(func(op string) {
+		if op == blob.OpGet {
+			panic("boom")
+		}
+	}, nil)
+	func() {
+		defer func() {
+			if v := recover(); v != "boom" {
+				t.Errorf("recovered %v", v)
+			}
+		}()
+		_, err := c.Get(t.Context(), key, nil) // of which some blocks are there
+		t.Errorf("returned %v", err)
+	}()
+	stateless(t, c)
+	h.hook(nil, nil)
+	wantGet(t, c, key, pattern(10*block))
+}

@@ -193,16 +193,16 @@ func (r *reading) complete(ctx context.Context, h *item, p *piece) error {
 	c, one := r.c, []piece{*p}
 	var cargo freight
 	w := c.epochs.watch(r.key) // before the blocks are looked for: any of them may be dropped while the others are on their way
+	defer w.end(func() {       // deferred: the store may panic
+		if cargo.obj.Key != "" {
+			c.readmit(h, cargo)
+		}
+	})
 	err := r.blocks(ctx, h, one)
 	p.data = one[0].data
 	if err == nil && int64(len(r.o.Dst)) < p.n {
 		cargo = c.unload(blob.Object{Info: h.obj.Info, Data: p.data})
 	}
-	w.end(func() {
-		if cargo.obj.Key != "" {
-			c.readmit(h, cargo)
-		}
-	})
 	return err
 }
 
@@ -231,6 +231,9 @@ func (r *reading) blocks(ctx context.Context, h *item, pieces []piece) error {
 			lacking = append(lacking, p)
 		}
 	}
+	if r.hopeless(h, found) {
+		return errStraight
+	}
 	r.fromDisk(h, lacking, found)
 	var missing []int64
 	for _, p := range lacking {
@@ -251,6 +254,27 @@ func (r *reading) blocks(ctx context.Context, h *item, pieces []piece) error {
 		}
 	}
 	return nil
+}
+
+// tooMany reports whether so many blocks are more than one read may fetch.
+func (c *Cache) tooMany(blocks int) bool {
+	b := c.opts.Block
+	return int64(blocks)*b > min(c.opts.MaxFill+b, c.opts.FillBytes)
+}
+
+// hopeless reports whether too much of found is neither in memory nor on disk, from where the rest would be read in vain.
+func (r *reading) hopeless(h *item, found map[int64][]byte) bool {
+	c := r.c
+	if c.disk == nil || !c.tooMany(len(found)) {
+		return false
+	}
+	missing := 0
+	for k, data := range found {
+		if data == nil && !c.disk.Has(r.key, h.obj.Version, k*c.opts.Block, c.length(h, k)) {
+			missing++
+		}
+	}
+	return c.tooMany(missing)
 }
 
 // assemble puts p together from the blocks it touches.
@@ -275,7 +299,7 @@ func (r *reading) assemble(p *piece, found map[int64][]byte) []byte {
 // for blocks beside each other, and pinned to the version of h.
 func (r *reading) fetchBlocks(ctx context.Context, h *item, missing []int64, found map[int64][]byte) error {
 	b := r.c.opts.Block
-	if total := int64(len(missing)) * b; total > r.c.opts.MaxFill+b || total > r.c.opts.FillBytes {
+	if r.c.tooMany(len(missing)) {
 		return errStraight
 	}
 	longest := r.c.longestRun()

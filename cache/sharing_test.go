@@ -135,3 +135,49 @@ func TestMemoryFallsBackToItsBoundAfterALargeRead(t *testing.T) {
 	mustClose(t, c)
 	runtime.KeepAlive(inner)
 }
+
+// A small result of a run does not keep the run: what is handed out is a part of one block, or no more than twice what was asked for.
+func TestSmallResultDoesNotKeepALargeBuffer(t *testing.T) {
+	const size = 64 * block
+	inner := memblob.New(nil)
+	content := pattern(size)
+	set(t, inner, key, content)
+	store := &bent{Blob: inner, content: []byte(content)}
+	var sent []byte // of the last request
+	store.bend = func(_ *bent, _ blob.Range, o *blob.Object) { sent = o.Data }
+	c := over(t, store, Options{Block: block})
+	defer mustClose(t, c)
+	keeps := func(o blob.Object) bool {
+		if len(sent) <= block || len(o.Data) > len(sent)/2 {
+			return false
+		}
+		for i := range sent {
+			if &sent[i] == &o.Data[0] {
+				return true
+			}
+		}
+		return false
+	}
+	// The first request for the object is as long as the first of the ranges, the others are cut from it.
+	objs, err := c.GetRanges(t.Context(), key, []blob.Range{blob.Span(0, 10*block), blob.Span(7, 9), blob.Span(2*block-4, 8)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, o := range objs[1:] {
+		if keeps(o) {
+			t.Errorf("the result %d, of %d bytes, keeps %d", i+1, len(o.Data), len(sent))
+		}
+	}
+	// A run of two known blocks, of each of which a little is asked for.
+	if objs, err = c.GetRanges(t.Context(), key, []blob.Range{blob.Span(20*block+7, 9), blob.Span(21*block+7, 9)}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if len(sent) != 2*block {
+		t.Fatalf("%d bytes were sent for two blocks", len(sent))
+	}
+	for i, o := range objs {
+		if keeps(o) {
+			t.Errorf("the result %d of a run keeps it", i)
+		}
+	}
+}

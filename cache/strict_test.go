@@ -5,7 +5,6 @@ import (
 	"errors"
 	"math"
 	"testing"
-	"testing/synctest"
 
 	"github.com/wholeblob/wholeblob/blob"
 	"github.com/wholeblob/wholeblob/memblob"
@@ -62,70 +61,6 @@ func TestWhatIsHandedOutHasNoRoomToAppend(t *testing.T) {
 		if cap(o.Data) != len(o.Data) {
 			t.Errorf("read %d: the capacity is %d of %d", i, cap(o.Data), len(o.Data))
 		}
-	}
-}
-
-// What a caller's condition is answered with under Always is not older than the question, for two who ask the same at once too.
-func TestConditionalReadsThatAlwaysAskShareNothingFromBefore(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		for name, r := range map[string]blob.Range{"whole": {}, "range": blob.Span(0, 1), "tail": blob.Last(1)} {
-			h := newHooked()
-			v1 := set(t, h.inner, key, "v1").Version
-			c := over(t, h, Options{Revalidate: Always, Block: block})
-			g := hold(blob.OpGet)
-			h.hook(nil, g.at)
-			opts := &blob.GetOptions{Range: r, If: blob.IfVersion(v1)}
-			first := make(chan error, 1)
-			go func() { _, err := c.Get(t.Context(), key, opts); first <- err }()
-			<-g.reached // it has read v1
-			set(t, h.inner, key, "v2")
-			second := make(chan error, 1)
-			go func() { _, err := c.Get(t.Context(), key, opts); second <- err }()
-			synctest.Wait()
-			close(g.release)
-			if err := <-first; err != nil {
-				t.Error(name, err)
-			}
-			if err := <-second; !errors.Is(err, blob.ErrPrecondition) {
-				t.Errorf("%s: a read of v1 that began after v2 was written: %v", name, err)
-			}
-			mustClose(t, c)
-		}
-	})
-}
-
-// The store is asked for what the copy does not meet, and what it says is heeded.
-func TestReadThatFindsAnotherVersionInTheStoreDropsTheEntry(t *testing.T) {
-	for name, read := range map[string]func(ctx context.Context, c *Cache, theirs string) error{
-		"refused": func(ctx context.Context, c *Cache, _ string) error {
-			_, err := c.Get(ctx, key, &blob.GetOptions{If: blob.IfVersion("none")})
-			return err
-		},
-		"refused-ranges": func(ctx context.Context, c *Cache, _ string) error {
-			_, err := c.GetRanges(ctx, key, []blob.Range{blob.Span(0, 1)}, &blob.GetOptions{If: blob.IfVersion("none")})
-			return err
-		},
-		"answered": func(ctx context.Context, c *Cache, theirs string) error {
-			_, err := c.Get(ctx, key, &blob.GetOptions{If: blob.IfVersion(theirs)})
-			return err
-		},
-		"wanted": func(ctx context.Context, c *Cache, _ string) error {
-			_, err := c.Get(ctx, key, &blob.GetOptions{Want: blob.Want{Size: 6, HasSize: true}})
-			return err
-		},
-	} {
-		inner := memblob.New(nil)
-		set(t, inner, key, "v1")
-		c := over(t, inner, Options{})
-		wantGet(t, c, key, "v1")
-		theirs := set(t, inner, key, "theirs").Version
-		wantGet(t, c, key, "v1") // by default keys are written once
-		_ = read(t.Context(), c, theirs)
-		if v := get(t, c, key); v != "theirs" {
-			t.Errorf("%s: then Get is %q", name, v)
-		}
-		stateless(t, c)
-		mustClose(t, c)
 	}
 }
 

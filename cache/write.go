@@ -22,19 +22,36 @@ func (c *Cache) Set(ctx context.Context, key string, src blob.Source, opts *blob
 	if err != nil {
 		return blob.Info{}, c.named(err)
 	}
-	var through func() // stays nil if there is nothing to keep, and if the inner store panics
+	var h *item // of what was written; stays nil if there is nothing to keep, and if the inner store panics
+	var data []byte
 	w := c.begin(key)
-	defer func() { w.written(through) }()
+	defer func() {
+		w.written(func() {
+			if h != nil {
+				c.writeThrough(h, data)
+			}
+		})
+		if h != nil && !h.complete && c.disk != nil {
+			c.ask(ctx, key, blob.Object{Info: h.obj.Info, Data: data})
+		}
+	}()
 	began, seq := c.now(), c.seq.Add(1)
 	info, err := c.inner.Set(ctx, key, src, opts)
 	if err != nil {
 		return info, err
 	}
 	// The copy is made before Set returns: afterwards the bytes are the caller's again.
-	if data, give := c.copied(src, info); data != nil {
-		defer give()
-		through = func() { c.writeThrough(key, info, o, data, seq, began) }
+	copied, give := c.copied(src, info)
+	if copied == nil {
+		return info, nil
 	}
+	defer give()
+	own := info
+	own.Key, own.Metadata = key, maps.Clone(info.Metadata) // the returned one is the caller's, who may not know that it is read-only
+	h, data = newHead(own, seq, began), copied
+	// A store need not say with a Set all that a Get says, and what it did not say is not invented: such a head is incomplete, and the first
+	// read of it asks, or the cache itself if the disk tier waits for it.
+	h.complete = !info.ModTime.IsZero() && info.ContentType == o.ContentType && maps.Equal(info.Metadata, o.Metadata)
 	return info, nil
 }
 
@@ -61,19 +78,15 @@ func (c *Cache) copied(src blob.Source, info blob.Info) (data []byte, give func(
 	return data, func() { c.fills.give(info.Size) }
 }
 
-// writeThrough keeps what was written. A store need not say with a Set all that a Get says, and what it did not say is not
-// invented: such a head is incomplete, and the first read of it asks.
-func (c *Cache) writeThrough(key string, info blob.Info, o blob.SetOptions, data []byte, seq uint64, began int64) {
-	complete := !info.ModTime.IsZero() && info.ContentType == o.ContentType && maps.Equal(info.Metadata, o.Metadata)
-	info.Key, info.Metadata = key, maps.Clone(info.Metadata) // the returned one is the caller's, who may not know that it is read-only
-	h := newHead(info, seq, began)
-	if h.complete = complete; info.Size <= c.memory.largest {
+// writeThrough keeps what was written, all of whose bytes are in data. It is called under the lock of the key's state.
+func (c *Cache) writeThrough(h *item, data []byte) {
+	if h.obj.Size <= c.memory.largest {
 		h.obj.Data, h.whole = data, true
 	}
-	c.memory.put(key, h)
+	c.memory.put(h.obj.Key, h)
 	kept := h.whole
-	if c.disk != nil && complete {
-		kept = c.disk.Put(info, 0, data) || kept
+	if c.disk != nil && h.complete {
+		kept = c.disk.Put(h.obj.Info, 0, data) || kept
 	}
 	if kept {
 		c.count.writesThrough.Add(1)

@@ -38,6 +38,29 @@ func (d *Tier) Lookup(key string) (blob.Info, bool) {
 	return blob.Info{}, false
 }
 
+// Other reports whether the tier has key in another version than that one, or is about to. It does no input or output for a key that was
+// looked up before.
+func (d *Tier) Other(key, version string) bool {
+	g := d.gen.Load()
+	if g == nil {
+		return false
+	}
+	hash, ver := hashKey(key), hashVersion(version)
+	sh := g.shard(hash)
+	if d.ready(g, sh) != nil {
+		return true // nobody knows
+	}
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	for _, it := range sh.pending[hash] {
+		if it.ver != ver && !it.cancelled {
+			return true
+		}
+	}
+	o := sh.objects[hash]
+	return o != nil && o.ver != ver
+}
+
 // Read fills dst with the bytes of key from off on, checked, if the tier has all of them of that version. It reports false
 // otherwise; dst may then hold anything. It is one system call for each file, of which there are as many as there were puts.
 func (d *Tier) Read(key, version string, off int64, dst []byte) bool {

@@ -276,13 +276,18 @@ func TestLookupInFlightDuringASetDoesNotHideIt(t *testing.T) {
 func TestLinearizable(t *testing.T) {
 	for name, o := range map[string]Options{
 		"default": {}, "no-write-through": {NoWriteThrough: true}, "always": {Revalidate: Always}, "tiny": {Memory: 8 << 10, Block: 4 << 10},
+		"disk": {Memory: 8 << 10, Block: 4 << 10, Disk: 1 << 20}, "disk-always": {Memory: -1, Revalidate: Always, Disk: 1 << 20},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for range 20 {
-				c := over(t, memblob.New(nil), o)
+				var inner blob.Blob = memblob.New(nil)
+				if o.Disk > 0 {
+					inner, o.Dir = terse{inner}, t.TempDir()
+				}
+				c := over(t, inner, o)
 				blobtest.Linearizable(t, []blob.Blob{c}, &blobtest.LinearOptions{Deletes: true, Size: 10 << 10})
+				mustClose(t, c) // what follows a Set may still be asked
 				stateless(t, c)
-				mustClose(t, c)
 			}
 		})
 	}

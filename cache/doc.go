@@ -20,9 +20,9 @@
 //
 // Writes of others: by default keys are taken to be written once, and what is cached is served until it is evicted. Programs that overwrite
 // keys which others cache choose Options.Revalidate: Always asks the store before each read (one Stat, and no payload while it is unchanged), a duration
-// asks when the answer is older than that, to which the time of one request is to be added. A Set, a Delete or a read
-// that is refused because the version is another, or a read that the store itself answers with another, drops the entry in any case. Durations are of
-// the monotonic clock, which may stand still while the machine sleeps.
+// asks when the answer is older than that, to which the time of one request is to be added. Durations are of the monotonic clock, which may stand still
+// while the machine sleeps; entries found on disk are of unknown age, and due. In any case an answer of the store with another version drops what is
+// cached of the key, and so does one that there is no such object, or that it is not of the cached version: also those to a Set, a Delete, and reads that go past the cache.
 //
 // # What is kept
 //
@@ -35,7 +35,8 @@
 // The memory tier is W-TinyLFU by bytes, which scans do not wash out. It keeps nothing above an eighth of its capacity.
 //
 // A store need not say with a Set all that a Get says. What it did not say (on S3 the ModTime) is asked for by the first
-// read, with a Stat; the bytes need not be sent back.
+// read, with a Stat; the bytes need not be sent back. With a disk tier, which keeps only what is complete, the cache sends that Stat itself as soon as the Set
+// has returned.
 //
 // # Sharing
 //

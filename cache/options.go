@@ -52,17 +52,17 @@ type Options struct {
 
 	// Revalidate says when the store is asked whether a cached object is still the current one. 0: never, for keys that are
 	// written once, or by this Cache alone. Always: before every read, at the cost of a Stat. Otherwise: when it was last known to be
-	// current longer ago than that.
+	// current longer ago than that; only the memory tier remembers when that was, and without it every read asks.
 	Revalidate time.Duration
 
 	// NoWriteThrough keeps what Set writes out of the cache until it is read.
 	NoWriteThrough bool
 
-	// Off makes every call reach the inner store. Nothing is kept and no directory is opened; calls are counted.
+	// Off makes every call reach the inner store. Nothing is kept and no directory is opened; reads are counted, as Stats.Bypassed.
 	Off bool
 
-	// Logger gets one line when the disk tier is turned off or on again, and one with the stack when the inner store panics in a
-	// request of the cache. nil: nothing is logged.
+	// Logger gets one line when the disk tier is turned off or on again, or gives up all its entries, and one with the stack when the
+	// inner store panics in a request of the cache. nil: nothing is logged.
 	Logger *slog.Logger
 }
 

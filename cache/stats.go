@@ -18,8 +18,8 @@ type Stats struct {
 	Fetches       int64 // requests to the inner store that fill the cache, or ask it what is current
 	Joined        int64 // reads that waited for a fetch which another had begun
 	FillsDropped  int64 // fetches whose result was not kept since the key was written meanwhile
-	FillsSkipped  int64 // fetches not begun or not kept since FillBytes was used up
-	WriteThroughs int64 // objects kept from Set
+	FillsSkipped  int64 // fetches not begun, and fetches and Sets not kept, since FillBytes was used up
+	WriteThroughs int64 // objects kept from Set as it returned
 	Evictions     int64 // entries that left memory to make room
 	MemoryBytes   int64 // capacity of memory in use
 	Disk          DiskStats

@@ -172,6 +172,27 @@ func TestDiskHoldsOneVersionOfAKey(t *testing.T) {
 	}
 }
 
+func TestDiskTellsOfOtherVersions(t *testing.T) {
+	dir := t.TempDir()
+	d := testTier(t, dir, Options{})
+	want := func(version string, other bool) {
+		t.Helper()
+		if got := d.Other("k", version); got != other {
+			t.Errorf("another version than %q: %v", version, got)
+		}
+	}
+	want("v1", false)
+	mustPut(t, d, testInfo("k", "v1", 5000), 0, tiertest.Bytes(1, 5000))
+	want("v1", false)
+	want("v2", true)
+	closeTier(t, d)
+	d = testTier(t, dir, Options{})
+	want("v2", true) // before anything was looked for
+	want("v1", false)
+	d.Drop("k")
+	want("v2", false)
+}
+
 func TestDiskRefusesRunsThatDoNotFitTheObject(t *testing.T) {
 	d := testTier(t, t.TempDir(), Options{Size: 1 << 20})
 	for _, c := range []struct {
@@ -247,6 +268,9 @@ func TestDiskDropCancelsAPutAtEveryStep(t *testing.T) {
 				t.Fatal("skipped")
 			}
 			<-reached
+			if d.Other("k", "v") || !d.Other("k", "another") {
+				t.Error("what is on its way is not told of")
+			}
 			dropped := make(chan struct{})
 			go func() {
 				d.Drop("k")

@@ -18,6 +18,7 @@ func (c *Cache) known(key string) *item {
 	var h *item
 	if ok {
 		h = newHead(info, 0, 0) // older than any answer of the store
+		h.complete = !info.ModTime.IsZero()
 	}
 	w.end(func() {
 		if now := c.memory.peek(key); now != nil {
@@ -96,7 +97,11 @@ func (c *Cache) admit(f freight, seq uint64, began int64, toDisk bool) {
 			c.memory.add(h, f.from/c.opts.Block+int64(i), data)
 		}
 	}
-	if c.disk != nil && toDisk && (f.from < f.to || f.whole != nil) {
+	if c.disk == nil || !toDisk {
+		return
+	}
+	c.disk.Learn(obj.Info)
+	if f.from < f.to || f.whole != nil {
 		c.disk.Put(obj.Info, f.from, obj.Data[f.from-obj.Offset:f.to-obj.Offset])
 	}
 }

@@ -286,8 +286,8 @@ func TestLinearizable(t *testing.T) {
 				}
 				c := over(t, inner, o)
 				blobtest.Linearizable(t, []blob.Blob{c}, &blobtest.LinearOptions{Deletes: true, Size: 10 << 10})
-				mustClose(t, c) // what follows a Set may still be asked
 				stateless(t, c)
+				mustClose(t, c)
 			}
 		})
 	}

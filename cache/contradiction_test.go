@@ -77,11 +77,11 @@ func TestWriteThroughIsCountedIfSomethingIsKept(t *testing.T) {
 		mangle func(*blob.Info)
 		want   int64
 	}{
-		"memory":                       {Options{}, nil, 1},
-		"too large":                    {Options{Memory: 1 << 10}, nil, 0},
-		"disk":                         {disk, nil, 1},
-		"a Set that says little":       {Options{}, forgetTime, 1},
-		"the same on disk, for a Stat": {disk, forgetTime, 0},
+		"memory":                 {Options{}, nil, 1},
+		"too large":              {Options{Memory: 1 << 10}, nil, 0},
+		"disk":                   {disk, nil, 1},
+		"a Set that says little": {Options{}, forgetTime, 1},
+		"the same on disk":       {disk, forgetTime, 1},
 	} {
 		h := newHooked()
 		h.mangle = tt.mangle

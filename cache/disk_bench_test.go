@@ -34,7 +34,7 @@ func BenchmarkDiskHit1MiB(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer func() { _ = c.Close(context.Background()) }()
-	c.disk.Put(blob.Info{Key: "k", Version: "v", Size: size}, 0, data)
+	c.disk.Put(blob.Info{Key: "k", Version: "v", Size: size, ModTime: time.Unix(1, 0)}, 0, data)
 	written(b, c.disk)
 	opts := &blob.GetOptions{Dst: dst}
 	ways := []func() bool{

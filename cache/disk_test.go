@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"testing"
+	"time"
 
 	"github.com/wholeblob/wholeblob/blob"
 	"github.com/wholeblob/wholeblob/internal/diskcache"
@@ -261,7 +262,7 @@ func TestColdSmallReadsDoNotReadBlocks(t *testing.T) {
 	c := over(t, inner, o)
 	defer mustClose(t, c)
 	for i := range objects {
-		info := blob.Info{Key: fmt.Sprint(i), Version: "v", Size: blocks * unit}
+		info := blob.Info{Key: fmt.Sprint(i), Version: "v", Size: blocks * unit, ModTime: time.Unix(1, 0)}
 		for !c.disk.Put(info, 0, make([]byte, blocks*unit)) {
 			written(t, c.disk)
 		}

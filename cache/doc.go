@@ -35,8 +35,7 @@
 // The memory tier is W-TinyLFU by bytes, which scans do not wash out. It keeps nothing above an eighth of its capacity.
 //
 // A store need not say with a Set all that a Get says. What it did not say (on S3 the ModTime) is asked for by the first
-// read, with a Stat; the bytes need not be sent back. With a disk tier, which keeps only what is complete, the cache sends that Stat itself as soon as the Set
-// has returned.
+// read, with a Stat; the bytes need not be sent back. The disk tier remembers the answer as long as the process runs, and the memory tier until it evicts the object.
 //
 // # Sharing
 //

@@ -28,10 +28,6 @@ type flight struct {
 	cancel context.CancelFunc
 	done   chan struct{}
 
-	// written is the object that a Set has just written, if it did not say all that a Get says: this request asks for the rest, and the two
-	// together are kept. It has a version unless there is none.
-	written blob.Object
-
 	waiters int       // guarded by the lock of watch.s
 	refuted sync.Once // to drop what the answer shows to be gone, once for all who wait: the second would drop what the first has fetched instead
 
@@ -41,6 +37,9 @@ type flight struct {
 	sound bool // obj is exactly what req asks for
 	woe   any  // what the store panicked with
 }
+
+// question is the request for what is current, without its bytes.
+var question = request{Range: blob.Span(0, 0)}
 
 // errStraight says that the caller's read has to go to the store as it is; errAgain that it should look once more.
 var (
@@ -68,56 +67,28 @@ func (c *Cache) join(ctx context.Context, key string, req request, size int64, l
 	if !alone && landed() {
 		return nil, errAgain
 	}
-	f := &flight{watch: watch{s, s.epoch}, req: req, size: max(size, minBlock), waiters: 1}
-	if !c.departLocked(ctx, key, f) {
-		return nil, errStraight
-	}
-	if !alone {
-		s.share(f)
-	}
-	return f, nil
-}
-
-// ask begins a request for what the Set that has just written an object left unsaid, for nobody who waits: the disk tier keeps
-// only what it knows all of, and memory may have forgotten the object before someone reads it.
-func (c *Cache) ask(ctx context.Context, key string, written blob.Object) {
-	s := c.epochs.lock(key)
-	defer s.mu.Unlock()
-	defer s.leaveLocked()
-	f := &flight{watch: watch{s, s.epoch}, req: question, size: max(written.Size, minBlock), waiters: 1, written: written}
-	if s.writers == 0 && s.flights[question] == nil && c.departLocked(ctx, key, f) {
-		s.share(f)
-	}
-}
-
-// question is the request for what is current, without its bytes.
-var question = request{Range: blob.Span(0, 0)}
-
-// share lets others join f. The caller holds the lock.
-func (s *state) share(f *flight) {
-	if s.flights == nil {
-		s.flights = make(map[request]*flight)
-	}
-	s.flights[f.req] = f
-}
-
-// departLocked begins the request of f, or reports false if it may not. The caller holds the lock of the key's state, of which f is a user from now on.
-func (c *Cache) departLocked(ctx context.Context, key string, f *flight) bool {
-	if !c.fills.take(f.size) {
+	size = max(size, minBlock)
+	if !c.fills.take(size) {
 		c.count.skipped.Add(1)
-		return false
+		return nil, errStraight
 	}
 	// The gate of flights is shut only after that of the calls has drained, and the caller is one of those.
 	fctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	if err := c.flying.Enter(fctx, blob.OpGet, key); err != nil {
 		cancel()
-		c.fills.give(f.size)
-		return false
+		c.fills.give(size)
+		return nil, errStraight
 	}
-	f.watch.s.users++
-	f.cancel, f.done = cancel, make(chan struct{})
+	s.users++
+	f := &flight{watch: watch{s, s.epoch}, req: req, size: size, cancel: cancel, done: make(chan struct{}), waiters: 1}
+	if !alone {
+		if s.flights == nil {
+			s.flights = make(map[request]*flight)
+		}
+		s.flights[req] = f
+	}
 	go c.fly(fctx, key, f)
-	return true
+	return f, nil
 }
 
 // fly sends the request and puts what comes into the tiers.
@@ -148,15 +119,11 @@ func (c *Cache) arrive(key string, f *flight, began int64, seq uint64) {
 			c.count.skipped.Add(1)
 		}
 	}
-	obj := f.obj
-	if w := f.written; w.Version != "" && w.Version == obj.Version && w.Size == obj.Size {
-		obj.Data = w.Data
+	cargo := freight{obj: f.obj} // tells what is current and no more
+	if f.sound && int64(len(f.obj.Data)) <= size {
+		cargo = c.unload(f.obj)
 	}
-	cargo := freight{obj: obj} // tells what is current and no more
-	if f.sound && int64(len(obj.Data)) <= size {
-		cargo = c.unload(obj)
-	}
-	if f.sound && c.disk != nil && c.disk.Other(key, obj.Version) {
+	if f.sound && c.disk != nil && c.disk.Other(key, f.obj.Version) {
 		c.disk.Drop(key) // whether or not what came will be written in its place
 	}
 	f.land(func() {

@@ -19,7 +19,7 @@ type Stats struct {
 	Joined        int64 // reads that waited for a fetch which another had begun
 	FillsDropped  int64 // fetches whose result was not kept since the key was written meanwhile
 	FillsSkipped  int64 // fetches not begun, and fetches and Sets not kept, since FillBytes was used up
-	WriteThroughs int64 // objects kept from Set as it returned
+	WriteThroughs int64 // objects kept from Set
 	Evictions     int64 // entries that left memory to make room
 	MemoryBytes   int64 // capacity of memory in use
 	Disk          DiskStats

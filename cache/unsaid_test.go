@@ -1,7 +1,6 @@
 package cache
 
 import (
-	"context"
 	"errors"
 	"testing"
 	"testing/synctest"
@@ -10,19 +9,21 @@ import (
 	"github.com/wholeblob/wholeblob/blob/blobtest"
 )
 
-// What a Set does not say the cache asks for by itself if there is a disk, which keeps only what it knows all of: memory may have lost the object
-// before someone reads it, or may not take it at all.
+// What a Set does not say does not keep what it wrote from the disk: memory may have lost the object before someone reads it, or may not take it at
+// all. What is missing is asked for by the first read, once as long as something remembers it; and no Set costs a request more.
 func TestWhatSetDoesNotSayDoesNotKeepItFromTheDisk(t *testing.T) {
-	for name, o := range map[string]Options{
-		"memory and disk":         {},
-		"disk":                    {Memory: -1},
-		"too large for memory":    {Memory: 16 * block},
-		"memory and always":       {Revalidate: Always},
-		"fills just large enough": {FillBytes: 5 * block},
+	for name, tt := range map[string]struct {
+		o      Options
+		mangle func(*blob.Info)
+	}{
+		"memory and disk":      {Options{}, forgetTime},
+		"disk":                 {Options{Memory: -1}, forgetTime},
+		"too large for memory": {Options{Memory: 16 * block}, forgetTime},
+		"all but metadata":     {Options{}, func(i *blob.Info) { i.Metadata = nil }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newHooked()
-			h.mangle = forgetTime
+			h, o := newHooked(), tt.o
+			h.mangle = tt.mangle
 			o.Block, o.Dir, o.Disk = block, t.TempDir(), 8<<20
 			c := over(t, h, o)
 			content := pattern(5 * block)
@@ -30,168 +31,126 @@ func TestWhatSetDoesNotSayDoesNotKeepItFromTheDisk(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			wantCalls(t, h, blob.OpSet, 1)
-			if err := c.shut(t.Context()); err != nil { // which waits for the question, and for the disk
-				t.Fatal(err)
+			wantAsked := func(what string, n int) {
+				t.Helper()
+				if len(h.ranges) != n || n > 0 && h.ranges[0] != blob.Span(0, 0) || h.count(blob.OpStat) != 0 {
+					t.Errorf("%s: fetched %v, and %d Stats; want %d questions", what, h.ranges, h.count(blob.OpStat), n)
+				}
+				h.ranges = nil
 			}
-			if n := h.count(blob.OpGet); n != 1 {
-				t.Errorf("%d requests after the Set, want one for what it did not say", n)
+			for _, life := range []string{"first", "second"} {
+				if err := c.shut(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				wantAsked("a Set, and a start", 0)
+				c = over(t, h, o)
+				wantRange(t, c, blob.Span(1, 4*block), content)
+				wantAsked("the first read of the "+life+" life", 1)
+				for range 2 {
+					wantGet(t, c, key, content)
+					if i, err := c.Stat(t.Context(), key); err != nil || i.Version != info.Version || i.ModTime.IsZero() || i.Metadata["a"] != "1" {
+						t.Errorf("%+v, %v", i, err)
+					}
+					c.memory.clear()
+				}
+				wantAsked("the others", 0)
 			}
+			mustClose(t, c)
 			stateless(t, c)
-			o.Revalidate = 0
-			c = over(t, h, o)
-			defer mustClose(t, c)
-			before := h.count(blob.OpGet)
-			wantRange(t, c, blob.Range{}, content)
-			if i, err := c.Stat(t.Context(), key); err != nil || i.Version != info.Version || i.ModTime.IsZero() || i.Metadata["a"] != "1" {
-				t.Errorf("%+v, %v", i, err)
-			}
-			wantCalls(t, h, blob.OpGet, before)
-			wantCalls(t, h, blob.OpStat, 0)
 		})
 	}
 }
 
-// The first reader does not ask a second time, and does not wait for the disk.
-func TestReaderJoinsTheQuestionThatFollowsASet(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h := newHooked()
-		h.mangle = forgetTime
-		c := over(t, h, Options{Dir: t.TempDir(), Disk: 8 << 20})
-		defer mustClose(t, c)
-		g := hold(blob.OpGet)
-		h.hook(g.at, nil)
-		set(t, c, key, "v1") // does not wait for it
-		<-g.reached
-		ctx, cancel := context.WithCancel(t.Context())
-		gone := make(chan error, 1)
-		go func() { _, err := c.Get(ctx, key, nil); gone <- err }()
-		synctest.Wait()
-		cancel()
-		if err := <-gone; !errors.Is(err, context.Canceled) {
-			t.Error(err)
-		}
-		done := make(chan string, 1)
-		go func() { done <- get(t, c, key) }()
-		synctest.Wait()
-		close(g.release)
-		if v := <-done; v != "v1" {
-			t.Errorf("Get is %q", v)
-		}
-		wantCalls(t, h, blob.OpGet, 1)
-		written(t, c.disk)
-		if n := c.Stats().Disk.Entries; n != 1 {
-			t.Errorf("%d entries on disk", n)
-		}
-	})
+// What memory's entry was told the disk knows too, when that is gone.
+func TestWhatTheFirstReaderLearnsTheDiskKeeps(t *testing.T) {
+	h := newHooked()
+	h.mangle = forgetTime
+	c := over(t, h, Options{Dir: t.TempDir(), Disk: 8 << 20})
+	defer mustClose(t, c)
+	set(t, c, key, "v1")
+	written(t, c.disk)
+	for range 3 {
+		wantGet(t, c, key, "v1")
+		c.memory.clear()
+	}
+	wantCalls(t, h, blob.OpGet, 1)
 }
 
-// The question is lost, or answered too late, or with something else: nothing wrong is kept, and the next read asks.
-func TestQuestionThatFollowsASetMayFail(t *testing.T) {
-	for name, meanwhile := range map[string]func(t *testing.T, c *Cache, h *hooked) string{
-		"written by others": func(t *testing.T, _ *Cache, h *hooked) string { set(t, h.inner, key, "v2"); return "v2" },
-		"written again":     func(t *testing.T, c *Cache, _ *hooked) string { set(t, c, key, "v2"); return "v2" },
-		"written the same":  func(t *testing.T, c *Cache, _ *hooked) string { set(t, c, key, "v1"); return "v1" },
-		"deleted": func(t *testing.T, c *Cache, _ *hooked) string {
-			if err := c.Delete(t.Context(), key, nil); err != nil {
-				t.Error(err)
+// What was learned of an object does not outlive it, not even if the next one has an equal version.
+func TestWhatWasLearnedGoesWithTheObject(t *testing.T) {
+	h := newHooked()
+	h.mangle = func(i *blob.Info) { *i = blob.Info{Key: i.Key, Size: i.Size, Version: "of the content"} }
+	store := &bent{Blob: h, bend: func(_ *bent, _ blob.Range, o *blob.Object) { o.Version = "of the content" }}
+	c := over(t, store, Options{Memory: -1, Dir: t.TempDir(), Disk: 8 << 20})
+	defer mustClose(t, c)
+	for _, n := range []string{"1", "2"} {
+		if _, err := c.Set(t.Context(), key, blob.Bytes([]byte("v")), &blob.SetOptions{Metadata: map[string]string{"n": n}}); err != nil {
+			t.Fatal(err)
+		}
+		written(t, c.disk)
+		for range 2 {
+			if o, err := c.Get(t.Context(), key, nil); err != nil || o.Metadata["n"] != n {
+				t.Errorf("%v, %v, want n = %s", o.Metadata, err, n)
 			}
-			return "absent"
-		},
-		"deleted by others": func(t *testing.T, _ *Cache, h *hooked) string {
+		}
+		wantCalls(t, h, blob.OpGet, map[string]int{"1": 1, "2": 2}[n])
+	}
+}
+
+// Others may have written before the first read asks for what the Set did not say: their object is read, and nothing of ours.
+func TestQuestionAfterASetFindsWhatOthersWrote(t *testing.T) {
+	for name, meanwhile := range map[string]struct {
+		do   func(t *testing.T, h *hooked)
+		want string
+	}{
+		"written": {func(t *testing.T, h *hooked) { set(t, h.inner, key, "v2") }, "v2"},
+		"deleted": {func(t *testing.T, h *hooked) {
 			if err := h.inner.Delete(t.Context(), key, nil); err != nil {
 				t.Error(err)
 			}
-			return "absent"
-		},
+		}, "absent"},
 	} {
-		for _, late := range []bool{false, true} { // the store answers before, or after
-			t.Run(name, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					h := newHooked()
-					h.mangle = forgetTime
-					o := Options{Dir: t.TempDir(), Disk: 8 << 20}
-					c := over(t, h, o)
-					g := hold(blob.OpGet)
-					if late {
-						h.hook(nil, g.at)
-					} else {
-						h.hook(g.at, nil)
-					}
-					set(t, c, key, "v1")
-					<-g.reached
-					want := meanwhile(t, c, h)
-					h.hook(nil, nil)
-					close(g.release)
-					synctest.Wait()
-					if late && name[len(name)-6:] == "others" { // the answer was true when it was given: revalidation is for this
-						want = "v1"
-					}
-					wantGet(t, c, key, want)
-					stateless(t, c)
-					mustClose(t, c)
-				})
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := newHooked()
+				h.mangle = forgetTime
+				c := over(t, h, Options{Memory: -1, Dir: t.TempDir(), Disk: 8 << 20})
+				v1 := set(t, c, key, "v1").Version
+				synctest.Wait()
+				if !c.disk.Has(key, v1, 0, 2) {
+					t.Error("not on disk")
+				}
+				meanwhile.do(t, h)
+				wantGet(t, c, key, meanwhile.want)
+				if c.disk.Has(key, v1, 0, 2) {
+					t.Error("still on disk")
+				}
+				stateless(t, c)
+				mustClose(t, c)
 			})
-		}
-	}
-}
-
-// A store that fails the question, or panics, costs the entry on disk and nothing else.
-func TestFailedQuestionIsNobodys(t *testing.T) {
-	for name, fault := range map[string]blobtest.Fault{
-		"fails": {Do: blobtest.FailBefore, Op: blob.OpGet, Call: 1}, "loses its answer": {Do: blobtest.FailAfter, Op: blob.OpGet, Call: 1}, "panics": {},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			h := newHooked()
-			h.mangle = forgetTime
-			var inner blob.Blob = h
-			if fault.Op != "" {
-				inner = blobtest.NewFaults(h, fault)
-			} else {
-				h.hook(func(op string) {
-					if op == blob.OpGet {
-						panic("boom")
-					}
-				}, nil)
-			}
-			c := over(t, inner, Options{Dir: t.TempDir(), Disk: 8 << 20})
-			set(t, c, key, "v1")
-			synctest.Wait()
-			if n := c.Stats().Disk.Entries; n != 0 {
-				t.Errorf("%s: %d entries on disk", name, n)
-			}
-			h.hook(nil, nil)
-			wantGet(t, c, key, "v1")
-			synctest.Wait()
-			if s := c.Stats(); s.Disk.Entries != 1 || s.Bypassed != 0 {
-				t.Errorf("%s: %+v", name, s)
-			}
-			stateless(t, c)
-			mustClose(t, c)
 		})
 	}
 }
 
-// Beside another write nothing is asked: what would be kept nobody knows.
-func TestOverlappingSetsAskNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+// A question that fails is asked again by the next read, and the bytes need not be sent.
+func TestQuestionAfterASetThatFailsIsAskedAgain(t *testing.T) {
+	for _, do := range []blobtest.Fault{{Do: blobtest.FailBefore, Op: blob.OpGet, Call: 1}, {Do: blobtest.FailAfter, Op: blob.OpGet, Call: 1}} {
 		h := newHooked()
 		h.mangle = forgetTime
-		c := over(t, h, Options{Dir: t.TempDir(), Disk: 8 << 20})
-		g := hold(blob.OpSet)
-		h.hook(nil, g.at)
-		first := make(chan error, 1)
-		go func() { _, err := c.Set(t.Context(), key, blob.Bytes([]byte("v1")), nil); first <- err }()
-		<-g.reached
-		h.hook(nil, nil)
-		set(t, c, key, "v2")
-		synctest.Wait()
-		wantCalls(t, h, blob.OpGet, 0)
-		close(g.release)
-		if err := <-first; err != nil {
+		c := over(t, blobtest.NewFaults(h, do), Options{Memory: -1, Dir: t.TempDir(), Disk: 8 << 20})
+		set(t, c, key, "v1")
+		written(t, c.disk)
+		if _, err := c.Get(t.Context(), key, nil); !errors.Is(err, blob.ErrUnavailable) {
 			t.Error(err)
+		}
+		h.ranges = nil
+		for range 2 {
+			wantGet(t, c, key, "v1")
+		}
+		if len(h.ranges) != 1 || h.ranges[0] != blob.Span(0, 0) {
+			t.Errorf("fetched %v", h.ranges)
 		}
 		mustClose(t, c)
 		stateless(t, c)
-	})
+	}
 }

@@ -31,9 +31,6 @@ func (c *Cache) Set(ctx context.Context, key string, src blob.Source, opts *blob
 				c.writeThrough(h, data)
 			}
 		})
-		if h != nil && !h.complete && c.disk != nil {
-			c.ask(ctx, key, blob.Object{Info: h.obj.Info, Data: data})
-		}
 	}()
 	began, seq := c.now(), c.seq.Add(1)
 	info, err := c.inner.Set(ctx, key, src, opts)
@@ -50,7 +47,7 @@ func (c *Cache) Set(ctx context.Context, key string, src blob.Source, opts *blob
 	own.Key, own.Metadata = key, maps.Clone(info.Metadata) // the returned one is the caller's, who may not know that it is read-only
 	h, data = newHead(own, seq, began), copied
 	// A store need not say with a Set all that a Get says, and what it did not say is not invented: such a head is incomplete, and the first
-	// read of it asks, or the cache itself if the disk tier waits for it.
+	// read of it asks.
 	h.complete = !info.ModTime.IsZero() && info.ContentType == o.ContentType && maps.Equal(info.Metadata, o.Metadata)
 	return info, nil
 }
@@ -85,8 +82,12 @@ func (c *Cache) writeThrough(h *item, data []byte) {
 	}
 	c.memory.put(h.obj.Key, h)
 	kept := h.whole
-	if c.disk != nil && h.complete {
-		kept = c.disk.Put(h.obj.Info, 0, data) || kept
+	if c.disk != nil {
+		info := h.obj.Info
+		if !h.complete { // which the disk says by having no ModTime
+			info = blob.Info{Key: info.Key, Size: info.Size, Version: info.Version}
+		}
+		kept = c.disk.Put(info, 0, data) || kept
 	}
 	if kept {
 		c.count.writesThrough.Add(1)

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+
+	"github.com/wholeblob/wholeblob/blob"
 )
 
 const (
@@ -94,7 +96,11 @@ func footprint(n int64) int64 { return (n + page - 1) &^ (page - 1) }
 type object struct {
 	ver  uint64
 	runs []*run
+	said *blob.Info // nil if the headers say it all, as far as is known; unsaid if they do not; otherwise what was learned
 }
+
+// unsaid stands for what nobody has said yet.
+var unsaid = new(blob.Info)
 
 // covers reports whether live runs hold all of [off, end).
 func (o *object) covers(off, end int64) bool {
@@ -231,18 +237,27 @@ func (sh *shard) find(h keyHash, ver uint64, off int64) *run {
 	return o.find(off)
 }
 
-// any returns a live run of the key.
-func (sh *shard) any(h keyHash) *run {
+// any returns a live run of the key, and what was learned of the object since.
+func (sh *shard) any(h keyHash) (*run, *blob.Info) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	if o := sh.objects[h]; o != nil {
 		for _, r := range o.runs {
 			if !r.dead {
-				return r
+				return r, o.said
 			}
 		}
 	}
-	return nil
+	return nil, nil
+}
+
+// learn notes what was said of an object of which the headers do not say all, or that they do not.
+func (sh *shard) learn(h keyHash, ver uint64, said *blob.Info) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if o := sh.objects[h]; o != nil && o.ver == ver && (o.said == nil) == (said == unsaid) {
+		o.said = said
+	}
 }
 
 // condemn makes r dead and reports whether it was not before.

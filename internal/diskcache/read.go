@@ -9,7 +9,8 @@ import (
 )
 
 // Lookup returns what the tier knows of key. It finds entries that the scan at the start has not reached: a shard is read
-// when it is first asked for. The metadata is read-only.
+// when it is first asked for. The metadata is read-only. Without a ModTime it is the Info of an entry that was put so, and of which nothing
+// was learned since.
 func (d *Tier) Lookup(key string) (blob.Info, bool) {
 	g := d.gen.Load()
 	if g == nil {
@@ -20,7 +21,14 @@ func (d *Tier) Lookup(key string) (blob.Info, bool) {
 	if d.ready(g, sh) != nil {
 		return blob.Info{}, false
 	}
-	for r := sh.any(hash); r != nil; r = sh.any(hash) {
+	for {
+		r, said := sh.any(hash)
+		if r == nil {
+			break
+		}
+		if said != nil && said != unsaid && said.Key == key {
+			return *said, true
+		}
 		h, again := d.acquire(g, sh, r)
 		if h == nil {
 			if again {
@@ -30,12 +38,26 @@ func (d *Tier) Lookup(key string) (blob.Info, bool) {
 		}
 		info := h.info
 		d.handles.release(h)
-		if info.Key == key {
-			return info, true
+		if info.Key != key {
+			break
 		}
-		break
+		if info.ModTime.IsZero() {
+			sh.learn(hash, r.ver, unsaid)
+		}
+		return info, true
 	}
 	return blob.Info{}, false
+}
+
+// Learn notes all that there is to say of an object, if the tier has entries of it that were put without a ModTime: until the process ends,
+// Lookup returns this instead. It does no input or output.
+func (d *Tier) Learn(info blob.Info) {
+	g := d.gen.Load()
+	if g == nil || info.ModTime.IsZero() {
+		return
+	}
+	hash := hashKey(info.Key)
+	g.shard(hash).learn(hash, hashVersion(info.Version), &info)
 }
 
 // Other reports whether the tier has key in another version than that one, or is about to. It does no input or output for a key that was

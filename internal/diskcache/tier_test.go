@@ -193,6 +193,45 @@ func TestDiskTellsOfOtherVersions(t *testing.T) {
 	want("v2", false)
 }
 
+// Of what was put without a ModTime the tier says what it learned since, for as long as it has the object, and this process lives.
+func TestDiskLearnsWhatWasNotSaid(t *testing.T) {
+	dir := t.TempDir()
+	d := testTier(t, dir, Options{})
+	all := testInfo("k", "v1", 5000)
+	little := blob.Info{Key: "k", Version: "v1", Size: 5000}
+	want := func(info blob.Info) {
+		t.Helper()
+		if got, ok := d.Lookup("k"); !ok || !got.ModTime.Equal(info.ModTime) || got.Size != 5000 || len(got.Metadata) != len(info.Metadata) {
+			t.Errorf("%+v, want %+v", got, info)
+		}
+	}
+	d.Learn(all) // of what it does not have
+	mustPut(t, d, little, 0, tiertest.Bytes(1, 5000))
+	want(little)
+	other := all
+	other.Version = "v2"
+	d.Learn(other)
+	d.Learn(little)
+	want(little)
+	d.Learn(all)
+	want(all)
+	closeTier(t, d)
+	d = testTier(t, dir, Options{})
+	d.Learn(all) // nobody has looked yet, so nobody misses it
+	want(little)
+	d.Learn(all)
+	want(all)
+	d.Drop("k")
+	mustPut(t, d, little, 0, tiertest.Bytes(1, 5000))
+	want(little)
+	d.Drop("k")
+	mustPut(t, d, all, 0, tiertest.Bytes(1, 5000))
+	later := all
+	later.ModTime = later.ModTime.Add(time.Hour)
+	d.Learn(later) // the header says it all
+	want(all)
+}
+
 func TestDiskRefusesRunsThatDoNotFitTheObject(t *testing.T) {
 	d := testTier(t, t.TempDir(), Options{Size: 1 << 20})
 	for _, c := range []struct {
@@ -349,7 +388,7 @@ func TestDiskReadersOfAnEvictedFileAreSafe(t *testing.T) {
 	mustPut(t, d, info, 0, data)
 	g := d.gen.Load()
 	hash := hashKey("k")
-	r := g.shard(hash).any(hash)
+	r, _ := g.shard(hash).any(hash)
 	h, _ := d.acquire(g, g.shard(hash), r)
 	d.Drop("k")
 	dst := make([]byte, len(data))

@@ -106,6 +106,9 @@ func (d *Tier) publish(it *item, sh *shard, temp string, r *run) (bool, error) {
 		o = &object{ver: it.ver}
 		sh.objects[it.hash] = o
 	}
+	if o.said == nil && it.info.ModTime.IsZero() {
+		o.said = unsaid
+	}
 	covered := o.insert(r)
 	it.g.sieve.add(r) // before the lock ends: drop may take the run out at once
 	sh.mu.Unlock()

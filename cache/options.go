@@ -22,7 +22,11 @@ const Always time.Duration = -1
 // minBlock is the granularity of Block: what the disk tier checks at a time.
 const minBlock = 4 << 10
 
-// Options are the options of New. nil is the zero value.
+// maxSize is no limit at all, and leaves room above it for sums of sizes.
+const maxSize = 1 << 60
+
+// Options are the options of New. nil is the zero value. Sizes above 1 EiB are taken for 1 EiB, which limits nothing: the largest int64 is a way to
+// say "as much as there is".
 type Options struct {
 	// Memory is the capacity of the memory tier in bytes, keys and bookkeeping included. Evictions run behind: for a moment there may be
 	// more in it. 0: DefaultMemory. Negative: no memory tier.
@@ -78,17 +82,19 @@ func settle(o *Options) (Options, error) {
 	if o != nil {
 		s = *o
 	}
+	if s.Block%minBlock != 0 {
+		return s, fmt.Errorf("%w: Block is %d, no multiple of %d", blob.ErrInvalidOption, s.Block, minBlock)
+	}
 	for _, f := range []struct {
-		name  string
-		value int64
-	}{{"Disk", s.Disk}, {"Block", s.Block}, {"MaxFill", s.MaxFill}, {"FillBytes", s.FillBytes}, {"MaxGet", s.MaxGet}} {
-		if f.value < 0 {
-			return s, fmt.Errorf("%w: %s is negative: %d", blob.ErrInvalidOption, f.name, f.value)
+		name string
+		size *int64
+	}{{"Memory", &s.Memory}, {"Disk", &s.Disk}, {"Block", &s.Block}, {"MaxFill", &s.MaxFill}, {"FillBytes", &s.FillBytes}, {"MaxGet", &s.MaxGet}} {
+		if *f.size < 0 && f.name != "Memory" {
+			return s, fmt.Errorf("%w: %s is negative: %d", blob.ErrInvalidOption, f.name, *f.size)
 		}
+		*f.size = min(*f.size, maxSize)
 	}
 	switch {
-	case s.Block%minBlock != 0:
-		return s, fmt.Errorf("%w: Block is %d, no multiple of %d", blob.ErrInvalidOption, s.Block, minBlock)
 	case s.Dir != "" && s.Disk == 0:
 		return s, fmt.Errorf("%w: Dir without Disk, its capacity", blob.ErrInvalidOption)
 	case s.Dir != "" && s.Disk < diskcache.MinSize:

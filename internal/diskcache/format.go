@@ -29,6 +29,7 @@ const (
 	minSumBlock = 512
 	maxSumBlock = 1 << 20
 	maxRunLen   = 1 << 30   // bytes of payload in one file
+	maxHeader   = 1<<32 - 1 // what the field of its length can say
 	maxStrings  = 1<<16 - 1 // of a key, version, content type, or metadata name or value
 
 	flagHasCRC  = 1 << 0

@@ -115,7 +115,7 @@ func (s *shardScan) visit(name string) error {
 	case info.IsDir():
 		s.foreign++
 		return nil
-	case !info.Mode().IsRegular() || info.Size() < r.length+minHeader:
+	case !info.Mode().IsRegular() || r.length > maxRunLen || info.Size() < r.length+minHeader || info.Size() > r.length+maxHeader:
 		return s.discard(r)
 	}
 	r.foot, r.born = footprint(info.Size()), info.ModTime().UnixNano()

@@ -27,11 +27,14 @@ const (
 const (
 	MinSize      = 64 << 10
 	LargestEntry = defaultQueue - minHeader
+
+	// maxSize is no limit at all, and leaves room above it for sums of sizes: what is on disk, what is queued, the share of the queue.
+	maxSize = 1 << 60
 )
 
 // Options tune a tier.
 type Options struct {
-	Size     int64            // bytes of disk that entries may take, whole file-system blocks and headers counted; at least 64 KiB
+	Size     int64            // bytes of disk that entries may take, whole file-system blocks and headers counted; at least 64 KiB, and above 1 EiB as 1 EiB
 	queue    int64            // bytes waiting to be written; 0: 64 MiB
 	sumBlock int              // bytes under one checksum, a power of two from 512 to 1 MiB; 0: 4 KiB
 	Logger   *slog.Logger     // nil: nothing is logged
@@ -161,6 +164,7 @@ func (o *Options) check(dir string) error {
 	if o.boot == nil {
 		o.boot = bootID
 	}
+	o.Size = min(o.Size, maxSize)
 	switch {
 	case !supported:
 		return fmt.Errorf("%w: a disk cache on this system", blob.ErrUnsupported)

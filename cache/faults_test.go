@@ -140,6 +140,9 @@ func TestReadsGoOnWhateverTheDiskRefuses(t *testing.T) {
 					if err := c.Close(t.Context()); err != nil {
 						t.Error(err)
 					}
+					if s := d.Stats(); s.Resets > 1 {
+						t.Errorf("all entries given up %d times", s.Resets)
+					}
 					if n := strings.Count(log.String(), "level=WARN"); n > 2 {
 						t.Errorf("%d lines:\n%s", n, log.String())
 					}

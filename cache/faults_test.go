@@ -101,7 +101,7 @@ func wantMended(t *testing.T, content []byte, change func(b []byte) []byte) {
 func TestReadsGoOnWhateverTheDiskRefuses(t *testing.T) {
 	content := string(tiertest.Bytes(1, 50_000))
 	for _, op := range []string{"create", "write", "close", "rename", "remove", "open", "read", "pread", "mkdir", "opendir", "readdir", "lstat", "everything"} {
-		for _, errno := range []syscall.Errno{syscall.EIO, syscall.EROFS, syscall.ENOSPC} {
+		for _, errno := range []syscall.Errno{syscall.EIO, syscall.EROFS, syscall.ENOSPC, syscall.EACCES} {
 			t.Run(fmt.Sprint(op, "/", errno), func(t *testing.T) {
 				h, dir := warmed(t, []byte(content))
 				synctest.Test(t, func(t *testing.T) {

@@ -179,47 +179,99 @@ func TestDiskTurnsItselfOffAndOnAgain(t *testing.T) {
 	}
 }
 
-// A name that cannot be removed must not be found again, now or after a restart: all entries go instead.
-func TestDiskDropOnABrokenDiskGivesUpAllEntries(t *testing.T) {
+// refusals are what a disk, a policy or a mount option may say to a change of a directory.
+var refusals = []syscall.Errno{syscall.EIO, syscall.EROFS, syscall.ENOSPC, syscall.EACCES, syscall.EPERM}
+
+// refusing opens a tier in dir whose file system refuses op, or everything, with errno while on is set.
+func refusing(t *testing.T, dir, op string, errno syscall.Errno) (d *Tier, on *atomic.Bool) {
+	t.Helper()
+	on = new(atomic.Bool)
+	d, err := Open(dir, Options{Size: 8 << 20, Fault: func(o, _ string) error {
+		if on.Load() && (o == op || op == "everything") {
+			return errno
+		}
+		return nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d, on
+}
+
+// A name that cannot be removed must not be found again, now or after a restart: all entries go instead, before drop returns, and on record unless that is
+// refused too. Nothing is written then until a probe has found the disk well: it would refuse to remove that too, and again all would go.
+func TestDiskDropThatIsRefusedGivesUpAllEntries(t *testing.T) {
+	data := tiertest.Bytes(1, 50_000)
+	one, two := testInfo("one", "v", len(data)), testInfo("two", "v", len(data))
 	for _, op := range []string{"remove", "everything"} {
-		t.Run(op, func(t *testing.T) {
-			dir := t.TempDir()
-			synctest.Test(t, func(t *testing.T) {
-				var on atomic.Bool
-				d, err := Open(dir, Options{Size: 8 << 20, Fault: func(o, _ string) error {
-					if on.Load() && (o == op || op == "everything") {
-						return syscall.EIO
+		for _, errno := range refusals {
+			t.Run(fmt.Sprint(op, "/", errno), func(t *testing.T) {
+				dir, killed := t.TempDir(), t.TempDir()
+				synctest.Test(t, func(t *testing.T) {
+					d, on := refusing(t, dir, op, errno)
+					d.Put(one, 0, data)
+					d.Put(two, 0, data)
+					synctest.Wait()
+					on.Store(true)
+					d.Drop("one")
+					if err := os.CopyFS(killed, os.DirFS(dir)); err != nil { // what a process that was killed now would leave
+						t.Fatal(err)
 					}
-					return nil
-				}})
-				if err != nil {
-					t.Fatal(err)
+					wantMiss(t, d, one, 0, 1)
+					wantMiss(t, d, two, 0, 1)
+					<-time.After(time.Minute) // for probes to fail
+					for range 3 {
+						if d.Put(two, 0, data) {
+							t.Error("taken")
+						}
+						d.Drop("two")
+					}
+					if s := d.Stats(); s.Resets != 1 || !s.Off || s.TimesOff != 1 || s.Entries != 0 || s.Fills != 2 {
+						t.Errorf("%+v", s)
+					}
+					on.Store(false)
+					<-time.After(lastProbe)
+					synctest.Wait()
+					d.Put(two, 0, data)
+					synctest.Wait()
+					wantHit(t, d, two, 0, data)
+					closeTier(t, d)
+				})
+				d := testTier(t, dir, Options{})
+				if _, ok := d.Lookup("one"); ok {
+					t.Error("back after a restart")
 				}
-				data := tiertest.Bytes(1, 50_000)
-				one, two := testInfo("one", "v", len(data)), testInfo("two", "v", len(data))
-				d.Put(one, 0, data)
-				d.Put(two, 0, data)
-				synctest.Wait()
-				on.Store(true)
-				d.Drop("one")
-				wantMiss(t, d, one, 0, 1)
-				wantMiss(t, d, two, 0, 1)
-				if s := d.Stats(); s.Resets != 1 || !s.Off || s.TimesOff != 1 {
-					t.Errorf("%+v", s)
-				}
-				on.Store(false)
-				<-time.After(lastProbe)
-				synctest.Wait()
-				d.Put(two, 0, data)
-				synctest.Wait()
 				wantHit(t, d, two, 0, data)
-				closeTier(t, d)
+				if op == "remove" {
+					wantMiss(t, testTier(t, killed, Options{}), one, 0, 1)
+				}
 			})
-			d := testTier(t, dir, Options{})
-			if _, ok := d.Lookup("one"); ok {
-				t.Error("back after a restart")
+		}
+	}
+}
+
+// A damaged entry that nobody had the time to remove is removed by the close. If that is refused, too, all entries go, and the close ends.
+func TestDiskCloseThatMayNotRemoveADamagedEntry(t *testing.T) {
+	for _, errno := range refusals {
+		t.Run(errno.Error(), func(t *testing.T) {
+			dir := t.TempDir()
+			d, on := refusing(t, dir, "remove", errno)
+			data := tiertest.Bytes(1, 50_000)
+			info := testInfo("k", "v", len(data))
+			mustPut(t, d, info, 0, data)
+			on.Store(true)
+			g, hash := d.gen.Load(), hashKey("k")
+			r := g.shard(hash).any(hash)
+			g.shard(hash).condemn(r) // as a reader does, but for the poke
+			d.condemned.runs = append(d.condemned.runs, condemnedRun{g, r})
+			closeTier(t, d)
+			if s := d.Stats(); s.Resets != 1 {
+				t.Errorf("%+v", s)
 			}
-			wantHit(t, d, testInfo("two", "v", 50_000), 0, tiertest.Bytes(1, 50_000))
+			d = testTier(t, dir, Options{})
+			if _, ok := d.Lookup("k"); ok {
+				t.Error("still found")
+			}
 		})
 	}
 }

@@ -129,14 +129,11 @@ func (d *Tier) doom(g *generation, op string, err error) {
 	d.handles.clear(false)
 	g.close()
 	d.n.foreign.Add(g.foreign.Load())
-	if d.attach.closed {
-		return
-	}
 	if renewErr := d.renew(); renewErr != nil {
 		d.turnOff(op, fmt.Errorf("all entries given up: %w; then %w", err, renewErr))
 		return
 	}
-	if isDiskFault(err) { // it would do the same to the next entry
+	if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errForeign) { // not by someone's hand: the disk would do the same to the next entry
 		d.turnOff(op, fmt.Errorf("all entries given up: %w", err))
 		return
 	}

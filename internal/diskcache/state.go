@@ -152,9 +152,9 @@ func (d *Tier) writeState(s stateRecord) error {
 func (d *Tier) detach() error {
 	d.drops.Lock()
 	defer d.drops.Unlock()
+	d.removeCondemned() // before the lock: a name that cannot be removed is a new generation
 	d.attach.Lock()
 	defer d.attach.Unlock()
-	d.attach.closed = true
 	var err error
 	g := d.gen.Load()
 	switch {
@@ -182,10 +182,6 @@ func (d *Tier) detach() error {
 
 // recordEnd makes all removals durable and says so in the record.
 func (d *Tier) recordEnd(g *generation) error {
-	d.removeCondemned()
-	if d.gen.Load() != g {
-		return nil
-	}
 	for i := range g.shards {
 		sh := &g.shards[i]
 		sh.mu.Lock()

@@ -87,10 +87,9 @@ type Tier struct {
 	// attach serialises what replaces the generation. It is held during system calls; nobody takes it on the way to a hit.
 	attach struct {
 		sync.Mutex
-		root   *os.Root // the directory; nil after it was found deleted
-		lock   *os.File
-		had    bool // the generation on record must not be used again
-		closed bool
+		root *os.Root // the directory; nil after it was found deleted
+		lock *os.File
+		had  bool // the generation on record must not be used again
 
 		littered bool // there may be other generations in the directory, or temporary files of others
 	}

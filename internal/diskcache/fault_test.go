@@ -304,6 +304,24 @@ func TestDiskDirectoryRemovedUnderARunningTier(t *testing.T) {
 	}
 }
 
+// Someone has put a file where a directory of the tier is to be.
+func TestDiskDirectoryTakenByAFile(t *testing.T) {
+	dir := t.TempDir()
+	d := testTier(t, dir, Options{})
+	data := tiertest.Bytes(1, 50_000)
+	info := testInfo("k", "v", len(data))
+	if err := os.WriteFile(filepath.Join(dir, d.gen.Load().name, fmt.Sprintf("%02x", hashKey("k")[0])), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d.Put(info, 0, data) // lost: it finds out
+	settle(t, d)
+	mustPut(t, d, info, 0, data)
+	wantHit(t, d, info, 0, data)
+	if s := d.Stats(); s.Resets != 1 || s.Off {
+		t.Errorf("%+v", s)
+	}
+}
+
 // A full disk at the start is no error: the tier starts off.
 func TestDiskStartsOffOnAFullDisk(t *testing.T) {
 	dir := t.TempDir()

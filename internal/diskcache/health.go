@@ -59,12 +59,16 @@ func isDiskFault(err error) bool {
 	return false
 }
 
+// byHand reports whether err is the work of someone who has removed a directory of the tier or put something else in its place: no state of the disk,
+// and a new generation has what it lacks.
+func byHand(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, errForeign) }
+
 // writeFault handles a failed write in g.
 func (d *Tier) writeFault(g *generation, op string, err error) {
 	switch {
 	case d.gen.Load() != g || errors.Is(err, os.ErrClosed):
-	case errors.Is(err, fs.ErrNotExist):
-		d.doom(g, op, err) // someone removed the directory
+	case byHand(err):
+		d.doom(g, op, err)
 	default:
 		d.turnOff(op, err)
 	}
@@ -133,7 +137,7 @@ func (d *Tier) doom(g *generation, op string, err error) {
 		d.turnOff(op, fmt.Errorf("all entries given up: %w; then %w", err, renewErr))
 		return
 	}
-	if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errForeign) { // not by someone's hand: the disk would do the same to the next entry
+	if !byHand(err) { // it would do the same to the next entry
 		d.turnOff(op, fmt.Errorf("all entries given up: %w", err))
 		return
 	}

@@ -78,9 +78,9 @@ func (c command) bench(ctx context.Context, args []string) (err error) {
 
 func (c command) target(conf benchFlags) (target, error) {
 	if conf.url == "" {
-		return embedded()
+		return embedded(conf)
 	}
-	return findStore(conf.url, c.environ)
+	return findStore(conf, c.environ)
 }
 
 func (c command) benchStore(ctx context.Context, conf benchFlags, t target, store blob.Blob, counters *retry.Counters) error {

@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/wholeblob/wholeblob/blob"
 	"github.com/wholeblob/wholeblob/cache"
+	"github.com/wholeblob/wholeblob/config"
+	"github.com/wholeblob/wholeblob/internal/param"
 )
 
 // The phases that read through a cache.
@@ -53,19 +56,36 @@ func (s *cacheSwitch) Set(text string) error {
 // defaultDisk is the capacity of the disk tier of --cache-dir: the largest of the default sizes is below an eighth of it.
 const defaultDisk = "1GiB"
 
+// parseStore reads the URL of the store with the settings of --cache-dir beside it, since what it says of the cache may be of no use without.
+func (c benchFlags) parseStore() (config.Config, error) {
+	const prefix = "BENCH_"
+	settings := []string{prefix + "URL=" + c.url}
+	for name, value := range c.diskSettings() {
+		settings = append(settings, prefix+strings.ToUpper(name)+"="+value)
+	}
+	if u, err := param.ParseURL(c.url); err == nil && c.cacheDir != "" {
+		for name := range u.Query.All() {
+			if name == "cache_dir" || name == "cache_disk" {
+				return config.Config{}, usageError("--cache-dir: %s is in the URL", name)
+			}
+		}
+	}
+	return config.ParseEnv(prefix, settings)
+}
+
+func (c benchFlags) diskSettings() map[string]string {
+	if c.cacheDir == "" {
+		return nil
+	}
+	return map[string]string{"cache_dir": c.cacheDir, "cache_disk": defaultDisk}
+}
+
 // setCache takes the cache out of the stack, if the command line wants none or wants one to compare with.
 func (t *target) setCache(conf benchFlags) error {
 	if conf.cache == "" {
 		return nil
 	}
-	changes := map[string]string{"cache": string(conf.cache)}
-	if conf.cacheDir != "" {
-		if t.cfg.Get("cache_dir") != "" {
-			return usageError("--cache-dir: cache_dir is in the URL")
-		}
-		changes["cache_dir"], changes["cache_disk"] = conf.cacheDir, defaultDisk
-	}
-	cfg, err := t.cfg.With(changes)
+	cfg, err := t.cfg.With(map[string]string{"cache": string(conf.cache)})
 	if err != nil {
 		return &badUsage{err}
 	}

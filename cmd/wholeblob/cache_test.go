@@ -132,6 +132,20 @@ func TestBenchTakesTheCachesSettingsFromTheURL(t *testing.T) {
 	wantNothingIn(t, parent)
 }
 
+// A URL may ask for a cache on disk alone, and the command line for its directory.
+func TestBenchOfACacheOnDiskAlone(t *testing.T) {
+	parent := t.TempDir()
+	o := runWith(t, t.Context(), openStack, "bench", "mem://?cache_memory=off", "--json", "--cache", "--cache-dir", parent, "--count=5", "--sizes=4KiB")
+	o.want(t, exitOK)
+	rows := reads(parseReport(t, o))
+	for phase, want := range map[string]int64{phaseCold: 0, phaseDisk: 5} {
+		if row := rows[phase]; row == nil || row.Cache.MemoryHits != 0 || row.Cache.DiskHits != want || row.Attempts != 5-want {
+			t.Errorf("%s: %+v", phase, row)
+		}
+	}
+	wantNothingIn(t, parent)
+}
+
 // What the store gives is compared on every way, and whatever ends the run, nothing stays in the directory.
 func TestACachedRunThatFailsLeavesNothing(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())

@@ -112,6 +112,7 @@ func TestBadArgumentsAreNamedBeforeAnyStoreIsOpened(t *testing.T) {
 		"cache directory":  {[]string{"bench", "--cache-dir=/x", "mem://"}, "--cache-dir: of no use without --cache"},
 		"cache off, dir":   {[]string{"bench", "--cache=off", "--cache-dir=/x", "mem://"}, "--cache-dir: of no use without --cache"},
 		"two directories":  {[]string{"bench", "--cache", "--cache-dir=/x", "mem://?cache_dir=/y&cache_disk=1GiB"}, "cache_dir is in the URL"},
+		"two disks":        {[]string{"bench", "--cache", "--cache-dir=/x", "mem://?cache_disk=1GiB"}, "cache_disk is in the URL"},
 		"cache setting":    {[]string{"bench", "--cache", "mem://?cache_block=5"}, `"cache_block"`},
 		"after the URL":    {[]string{"bench", "mem://", "--source", "stream"}, `"stream"`},
 	} {

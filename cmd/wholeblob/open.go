@@ -32,9 +32,9 @@ type target struct {
 	stop     func()         // ends what was started for it; may be nil
 }
 
-// findStore checks a URL, and adds the secrets in the environment. Its errors name what is wrong and show no credentials.
-func findStore(raw string, environ func(string) string) (target, error) {
-	cfg, err := config.Parse(raw)
+// findStore checks the URL, and adds the secrets in the environment. Its errors name what is wrong and show no credentials.
+func findStore(conf benchFlags, environ func(string) string) (target, error) {
+	cfg, err := conf.parseStore()
 	if err != nil {
 		return target{}, &badUsage{err}
 	}
@@ -54,7 +54,7 @@ const embeddedBucket = "bench"
 
 // embedded starts a fake S3 server in this process, so that the command shows the whole path through the S3 client on a machine that has
 // no server. The caller calls stop.
-func embedded() (target, error) {
+func embedded(conf benchFlags) (target, error) {
 	server, err := fakes3.Start(fakes3.Options{
 		Buckets:  []string{embeddedBucket},
 		FastETag: true, // MD5 sums would be half of the processor time
@@ -67,6 +67,9 @@ func embedded() (target, error) {
 	cfg, err := config.ParseJSON(fmt.Appendf(nil,
 		`{"url": "s3://%s", "endpoint": %q, "region": %q, "path_style": true, "access_key": %q, "secret_key": %q}`,
 		embeddedBucket, server.URL(), server.Region(), credentials.AccessKey, credentials.SecretKey))
+	if err == nil {
+		cfg, err = cfg.With(conf.diskSettings())
+	}
 	if err != nil {
 		server.Close()
 		return target{}, err

@@ -46,9 +46,9 @@ func checkCache(q *param.Values, maxGet int64) (*cache.Options, error) {
 	for range q.All() {
 		asked = true
 	}
-	on := q.Enum("cache", "on", "on", "off") == "on"
-	if err := (&cache.Options{Block: o.Block}).Check(); err != nil {
-		q.Fail("cache_block", err)
+	switched := q.Enum("cache", "on", "on", "off", "true", "false")
+	if (&cache.Options{Block: o.Block}).Check() != nil { // whose error names a field, which nobody has written
+		q.Fail("cache_block", invalid("%s: want a multiple of 4KiB", param.Quote(q.String("cache_block", ""))))
 	}
 	if err := q.Err(); err != nil {
 		return nil, err
@@ -60,7 +60,7 @@ func checkCache(q *param.Values, maxGet int64) (*cache.Options, error) {
 		case o.Dir == "":
 			return nil, &Error{Setting: "cache_dir", Err: invalid("is missing: cache_disk is of no use without it")}
 		}
-		return nil, &Error{Setting: "cache_disk", Err: err}
+		return nil, &Error{Setting: "cache_disk", Err: invalid("%s: want at least 64KiB", param.Quote(q.String("cache_disk", "")))}
 	}
 	if o.Memory < 0 && o.Dir == "" {
 		return nil, &Error{Setting: "cache_memory", Err: invalid("is off and there is no cache_dir: a cache needs one of the two")}
@@ -71,18 +71,21 @@ func checkCache(q *param.Values, maxGet int64) (*cache.Options, error) {
 	// Off means that there is no such layer, and not cache.Options.Off, which counts what goes past it: nothing of the cache is on the way of
 	// a call, so that a program with it off is what the same program without it would be. Its settings are checked all the same: turning
 	// it on again must not be what fails.
-	if !asked || !on {
+	if !asked || isOff(switched) {
 		return nil, nil //nolint:nilnil // no cache is a Config like any other
 	}
 	return o, nil
 }
 
+// isOff reports whether a setting is written as off, or as what YAML 1.1 makes of that: a tool that reads and writes a file may leave false.
+func isOff(text string) bool { return text == "off" || text == "false" }
+
 // cacheMemory takes the size of the memory tier. 0 is refused, since it could be taken for none as well as for the default.
 func cacheMemory(q *param.Values) int64 {
-	switch text := q.String("cache_memory", ""); text {
-	case "":
+	switch text := q.String("cache_memory", ""); {
+	case text == "":
 		return 0
-	case "off":
+	case isOff(text):
 		return -1
 	default:
 		n, err := param.ParseSize(text)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -65,16 +66,21 @@ func TestACacheHasToBeAskedFor(t *testing.T) {
 		"":                                       nil,
 		"max_get=2GiB":                           nil,
 		"cache=off":                              nil,
+		"cache=false":                            nil,
+		"cache=false&cache_memory=1GB":           nil,
 		"cache=off&cache_memory=1GB":             nil,
 		"cache_dir=/d&cache_disk=1GiB&cache=off": nil,
 		"cache=on":                               {},
+		"cache=true":                             {},
 		"cache_memory=1KiB":                      {Memory: 1 << 10},
-		"cache_memory=off&cache_dir=/d&cache_disk=1GiB": {Memory: -1, Dir: "/d", Disk: 1 << 30},
-		"cache_write_through=true":                      {},
-		"cache_revalidate=never":                        {},
-		"cache_revalidate=always":                       {Revalidate: cache.Always},
-		"cache_revalidate=1ns":                          {Revalidate: 1},
-		"cache=on&max_get=8KiB":                         {MaxGet: 8 << 10},
+		"cache_memory=off&cache_dir=/d&cache_disk=1GiB":   {Memory: -1, Dir: "/d", Disk: 1 << 30},
+		"cache_memory=false&cache_dir=/d&cache_disk=1GiB": {Memory: -1, Dir: "/d", Disk: 1 << 30},
+		"cache_dir=/d&cache_disk=9223372036854775807":     {Dir: "/d", Disk: 1<<63 - 1},
+		"cache_write_through=true":                        {},
+		"cache_revalidate=never":                          {},
+		"cache_revalidate=always":                         {Revalidate: cache.Always},
+		"cache_revalidate=1ns":                            {Revalidate: 1},
+		"cache=on&max_get=8KiB":                           {MaxGet: 8 << 10},
 	} {
 		for _, base := range []string{"mem://", "s3://bucket"} {
 			c := parse(t, strings.TrimSuffix(base+"?"+settings, "?"))
@@ -93,10 +99,16 @@ func TestACacheHasToBeAskedFor(t *testing.T) {
 	}
 }
 
-// What is wrong with a setting of the cache is said when it is read, by its name, also while the cache is off.
+// What is wrong with a setting of the cache is said when it is read, by its name, also while the cache is off, and in the words of who wrote it.
 func TestSettingsOfTheCacheAreChecked(t *testing.T) {
+	var names []string
+	for v, i := reflect.TypeFor[cache.Options](), 0; i < v.NumField(); i++ {
+		names = append(names, v.Field(i).Name)
+	}
+	fields := regexp.MustCompile(`\b(` + strings.Join(names, "|") + `)\b`)
 	for settings, want := range map[string]struct{ setting, text string }{
-		"cache=true":                        {"cache", "want one of on, off"},
+		"cache=yes":                         {"cache", "want one of on, off, true, false"},
+		"cache=1":                           {"cache", "want one of on, off, true, false"},
 		"cache=":                            {"cache", "no value"},
 		"cache_dri=/d":                      {"cache_dri", "is unknown"},
 		"cache_memory=1gb":                  {"cache_memory", `"1gb"`},
@@ -104,20 +116,33 @@ func TestSettingsOfTheCacheAreChecked(t *testing.T) {
 		"cache_memory=-1":                   {"cache_memory", `"-1"`},
 		"cache_memory=none":                 {"cache_memory", "or off for none"},
 		"cache_memory=off":                  {"cache_memory", "no cache_dir"},
+		"cache_memory=false":                {"cache_memory", "no cache_dir"},
+		"cache_memory=on":                   {"cache_memory", "or off for none"},
+		"cache_memory=true":                 {"cache_memory", "or off for none"},
 		"cache_dir=/d":                      {"cache_disk", "is missing"},
 		"cache_disk=1GiB":                   {"cache_dir", "is missing"},
 		"cache_dir=/d&cache_disk=0":         {"cache_disk", "above 0"},
-		"cache_dir=/d&cache_disk=1KiB":      {"cache_disk", "less than 65536"},
-		"cache_block=5000":                  {"cache_block", "5000"},
+		"cache_dir=/d&cache_disk=1KiB":      {"cache_disk", `"1KiB": want at least 64KiB`},
+		"cache_dir=/d&cache_disk=65535":     {"cache_disk", `"65535": want at least 64KiB`},
+		"cache_dir=/d&cache_disk=off":       {"cache_disk", `"off": want whole bytes`},
+		"cache_block=5000":                  {"cache_block", `"5000": want a multiple of 4KiB`},
+		"cache_block=5KB":                   {"cache_block", `"5KB": want a multiple of 4KiB`},
+		"cache_block=-4KiB":                 {"cache_block", `"-4KiB"`},
+		"cache_max_fill=-1":                 {"cache_max_fill", `"-1"`},
+		"cache_fill_bytes=-1":               {"cache_fill_bytes", `"-1"`},
+		"cache_fill_bytes=9EiB":             {"cache_fill_bytes", `"9EiB"`},
+		"cache_fill_bytes=9999999TiB":       {"cache_fill_bytes", "9223372036854775807"},
 		"cache_block=0":                     {"cache_block", "above 0"},
 		"cache_max_fill=0":                  {"cache_max_fill", "above 0"},
 		"cache_fill_bytes=0B":               {"cache_fill_bytes", "above 0"},
 		"cache_revalidate=0s":               {"cache_revalidate", "never, always or"},
 		"cache_revalidate=30":               {"cache_revalidate", `"30"`},
 		"cache_revalidate=on":               {"cache_revalidate", "never, always or"},
+		"cache_revalidate=-1s":              {"cache_revalidate", "never, always or"},
 		"cache_write_through=on":            {"cache_write_through", "true or false"},
 		"cache_block=8KiB&cache_block=8KiB": {"cache_block", "given twice"},
 		"cache=off&cache_block=5000":        {"cache_block", "5000"},
+		"cache=false&cache_block=5000":      {"cache_block", "5000"},
 		"cache=off&cache_dir=/d":            {"cache_disk", "is missing"},
 	} {
 		for _, base := range []string{"mem://", "azblob://container?account=acct"} {
@@ -133,6 +158,38 @@ func TestSettingsOfTheCacheAreChecked(t *testing.T) {
 			if strings.Count(err.Error(), blob.ErrInvalidOption.Error()) != 1 {
 				t.Errorf("the kind is not said once: %v", err)
 			}
+			if name := fields.FindString(err.Error()); name != "" {
+				t.Errorf("it says %s, which nobody has written: %v", name, err)
+			}
+		}
+	}
+}
+
+// In YAML a switch is written in any of the ways that mean on and off; true and false are also what a tool leaves that knows YAML 1.1. In JSON it is
+// a switch or a text.
+func TestTheCacheIsSwitchedInYAMLAndJSON(t *testing.T) {
+	for text, want := range map[string]*cache.Options{
+		"cache: on": {}, "cache: true": {}, `cache: "true"`: {}, "cache: off": nil, "cache: false": nil, `cache: "off"`: nil,
+		"cache: false\ncache_memory: 1GiB":                     nil,
+		"cache_memory: off\ncache_dir: /d\ncache_disk: 1GiB":   {Memory: -1, Dir: "/d", Disk: 1 << 30},
+		"cache_memory: false\ncache_dir: /d\ncache_disk: 1GiB": {Memory: -1, Dir: "/d", Disk: 1 << 30},
+	} {
+		c, err := config.ParseYAML([]byte("url: mem://\n" + text + "\n"))
+		if got := c.Cache(); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v, %v, want %+v", text, got, err, want)
+		}
+	}
+	for text, want := range map[string]*cache.Options{`"cache": true`: {}, `"cache": "on"`: {}, `"cache": false`: nil, `"cache": "off"`: nil} {
+		c, err := config.ParseJSON([]byte(`{"url": "mem://", ` + text + `}`))
+		if got := c.Cache(); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v, %v, want %+v", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"cache: yes", "cache: On", "cache: 1"} { // as other switches are read
+		_, err := config.ParseYAML([]byte("url: mem://\n" + text + "\n"))
+		var e *config.Error
+		if !errors.As(err, &e) || e.Setting != "cache" || !strings.Contains(err.Error(), "want one of on, off") {
+			t.Errorf("%s: %v", text, err)
 		}
 	}
 }

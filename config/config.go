@@ -41,10 +41,10 @@
 // A stack has a cache in front of the store if one of its settings is given, which are the same for all stores. They are cache.Options, whose
 // fields say what they do:
 //
-//	cache                on (if another of these is given) or off: no cache is made, whatever else is said
-//	cache_memory         size of the memory tier, by default 256MiB, or off
+//	cache                on (if another of these is given) or off: no cache is made, whatever else is said; true and false mean the same
+//	cache_memory         size of the memory tier, by default 256MiB, or off (false)
 //	cache_dir            directory of the disk tier, which one process has at a time; by default none
-//	cache_disk           size of the disk tier; wanted with cache_dir
+//	cache_disk           size of the disk tier, at least 64KiB; wanted with cache_dir
 //	cache_block          unit of ranged reads, a multiple of 4KiB, by default 128KiB; with a cache_max_fill below it no range is kept
 //	cache_max_fill       largest object or range that is kept; by default, and at most, what a tier takes: an eighth of its capacity, on
 //	                     disk below 64MiB

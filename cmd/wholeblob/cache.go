@@ -45,7 +45,7 @@ func (s *cacheSwitch) Set(text string) error {
 	switch text {
 	case "true", cacheOn:
 		*s = cacheOn
-	case cacheOff:
+	case "false", cacheOff:
 		*s = cacheOff
 	default:
 		return errors.New("want on or off")

@@ -219,6 +219,7 @@ func TestTheSwitchOfTheCache(t *testing.T) {
 		{[]string{"mem://"}, false, false},
 		{[]string{url}, true, false},
 		{[]string{url, "--cache=off"}, false, false},
+		{[]string{url, "--cache=false"}, false, false},
 		{[]string{url, "--cache=on"}, false, true},
 		{[]string{"mem://", "--cache=off"}, false, false},
 		{[]string{"--cache", "mem://"}, false, true},

@@ -10,8 +10,11 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/wholeblob/wholeblob/internal/diskcache/tiertest"
@@ -149,4 +152,53 @@ func checkCrash(t *testing.T, dir string, dropped map[string]int) (hits int) {
 		t.Error(err)
 	}
 	return hits
+}
+
+// The names that a killed process removed are gone for the kernel and perhaps not on the disk. Who records an orderly end after it makes them durable first,
+// in whatever shards they were, indexed or not; after an orderly end there is nothing to be made durable.
+func TestDiskCloseMakesDurableWhatAKilledProcessRemoved(t *testing.T) {
+	dir, killed, another := t.TempDir(), t.TempDir(), t.TempDir()
+	boot := func() string { return "A" }
+	d := testTier(t, dir, Options{boot: boot})
+	data := tiertest.Bytes(1, 10_000)
+	mustPut(t, d, testInfo("k", "v", len(data)), 0, data)
+	d.Drop("k")
+	for _, to := range []string{killed, another} {
+		if err := os.CopyFS(to, os.DirFS(dir)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	closeTier(t, d)
+	shard := fmt.Sprintf("%02x", hashKey("k")[0])
+	for _, c := range []struct {
+		dir, name     string
+		indexed, sync bool
+	}{
+		{killed, "killed, not indexed", false, true}, {another, "killed", true, true},
+		{killed, "killed and closed", true, false}, {another, "killed and closed", true, false}, {dir, "closed", true, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var mu sync.Mutex
+			synced, refused := false, false
+			d := testTier(t, c.dir, Options{boot: boot, Fault: func(op, name string) error {
+				mu.Lock()
+				defer mu.Unlock()
+				synced = synced || op == "fsync directory" && filepath.Base(name) == shard
+				if op == "opendir" && name == shard && !c.indexed && !refused {
+					refused = true // to the index, which waits until it has an end; the close asks next
+					return syscall.EMFILE
+				}
+				return nil
+			}})
+			tiertest.WaitFor(t, "the index", func() bool {
+				mu.Lock()
+				defer mu.Unlock()
+				return refused || d.Stats().Indexed
+			})
+			closeTier(t, d)
+			if synced != c.sync {
+				t.Errorf("synced: %v, want %v", synced, c.sync)
+			}
+		})
+	}
 }

@@ -83,11 +83,13 @@ func (d *document) entry(path string) (info blob.Info, off uint64, payload []byt
 	}
 	info.Key, info.Version, info.ContentType = d.text(key), d.text(version), d.text(content)
 	info.Metadata = map[string]string{}
+	var names []string
 	for range entries {
 		name, value := d.number(2), d.number(2)
-		k := d.text(name)
-		info.Metadata[k] = d.text(value)
+		names = append(names, d.text(name))
+		info.Metadata[names[len(names)-1]] = d.text(value)
 	}
+	want("order of the metadata", slices.IsSorted(names), true)
 	payload = d.file[header:]
 	want("length of the payload", uint64(len(payload)), length)
 	want("begin of the run", off%block, uint64(0))

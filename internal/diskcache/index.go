@@ -188,7 +188,7 @@ type shard struct {
 	dir      *os.Root      // once ready
 	objects  map[keyHash]*object
 	pending  map[keyHash][]*item // accepted by put and neither published nor given up
-	removed  bool                // a file has been removed and the directory not synced since
+	removed  bool                // a file may have been removed and the directory not synced since
 }
 
 // generation is a generation: one directory with all shards, replaced as a whole when the tier can no longer vouch for it.

@@ -58,7 +58,7 @@ func (d *Tier) scan(g *generation, sh *shard) error {
 	}
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	sh.dir, sh.objects, sh.removed = dir, s.objects, s.removed
+	sh.dir, sh.objects, sh.removed = dir, s.objects, sh.removed || s.removed
 	g.foreign.Add(s.foreign)
 	for _, o := range s.objects {
 		for _, r := range o.runs {

@@ -79,7 +79,11 @@ func (d *Tier) takeDir() (err error) {
 		text, _ := d.fs.readSmall(root, stateName, maxStateText) // unreadable: as if there were none
 		if s, ok := parseState(string(text)); ok && s.trusted(d.o.boot()) {
 			if dir, err := d.fs.openDir(root, s.gen); err == nil {
-				return d.install(newGen(s.gen, dir))
+				g := newGen(s.gen, dir)
+				for i := range g.shards {
+					g.shards[i].removed = !s.clean // by a process that was killed, in whichever of them
+				}
+				return d.install(g)
 			}
 		}
 	}
@@ -183,15 +187,30 @@ func (d *Tier) detach() error {
 // recordEnd makes all removals durable and says so in the record.
 func (d *Tier) recordEnd(g *generation) error {
 	for i := range g.shards {
-		sh := &g.shards[i]
-		sh.mu.Lock()
-		removed := sh.removed
-		sh.mu.Unlock()
-		if removed {
-			if err := d.fs.syncDir(sh.dir); err != nil {
-				return err
-			}
+		if err := d.syncShard(g, &g.shards[i]); err != nil {
+			return err
 		}
 	}
 	return d.writeState(stateRecord{gen: g.name, boot: d.o.boot(), clean: true})
+}
+
+// syncShard makes removals in sh durable, whether it has been scanned or not.
+func (d *Tier) syncShard(g *generation, sh *shard) (err error) {
+	sh.mu.Lock()
+	removed, dir := sh.removed, sh.dir
+	sh.mu.Unlock()
+	if !removed {
+		return nil
+	}
+	if dir == nil {
+		dir, err = d.fs.openDir(g.root, sh.name)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		defer func() { _ = dir.Close() }()
+	}
+	return d.fs.syncDir(dir)
 }

@@ -261,7 +261,7 @@ func TestDiskCloseThatMayNotRemoveADamagedEntry(t *testing.T) {
 			mustPut(t, d, info, 0, data)
 			on.Store(true)
 			g, hash := d.gen.Load(), hashKey("k")
-			r := g.shard(hash).any(hash)
+			r, _ := g.shard(hash).any(hash)
 			g.shard(hash).condemn(r) // as a reader does, but for the poke
 			d.condemned.runs = append(d.condemned.runs, condemnedRun{g, r})
 			closeTier(t, d)

@@ -79,20 +79,15 @@ func (c *Cache) Stat(ctx context.Context, key string) (blob.Info, error) {
 	if c.opts.Off || c.opts.Revalidate == Always {
 		return c.inner.Stat(ctx, key)
 	}
-	h := c.known(key)
-	if h != nil && (!h.complete || !c.fresh(h)) {
-		r, err := reading{c: c, key: key}, error(nil)
-		if h, err = r.confirm(ctx, h); err != nil {
-			if err = c.answered(ctx, blob.OpStat, key, err); !errors.Is(err, errStraight) {
-				return blob.Info{}, err
-			}
-			h = nil
-		}
+	r := reading{c: c, key: key}
+	h, err := r.current(ctx)
+	if err == nil && h != nil {
+		return h.obj.Info, nil
 	}
-	if h == nil {
-		return c.inner.Stat(ctx, key)
+	if err = c.answered(ctx, blob.OpStat, key, err); err != nil && !errors.Is(err, errStraight) {
+		return blob.Info{}, err
 	}
-	return h.obj.Info, nil
+	return c.inner.Stat(ctx, key)
 }
 
 // List implements blob.Blob. Listings are not cached.

@@ -174,11 +174,8 @@ const attempts = 3
 func (c *Cache) read(ctx context.Context, op, key string, rs []blob.Range, o blob.GetOptions) (objs []blob.Object, err error) {
 	for range attempts {
 		r := reading{c: c, key: key, rs: rs, o: o}
-		h := c.known(key)
-		if err = nil; h != nil && (!h.complete || !c.fresh(h)) {
-			h, err = r.confirm(ctx, h)
-		}
-		if err == nil {
+		var h *item
+		if h, err = r.current(ctx); err == nil {
 			objs, err = r.answer(ctx, h)
 		}
 		if !errors.Is(err, errAgain) {
@@ -254,8 +251,17 @@ func (r *reading) result(ctx context.Context, f *flight) (blob.Object, error) {
 	return obj, err
 }
 
-// confirm asks the store whether h is still current, or for what its Set left unsaid. It returns nil if the read has to begin without a head: what the
-// store has instead is known by now.
+// current returns what is known of the object, confirmed if it has to be; nil if the read has to begin without a head.
+func (r *reading) current(ctx context.Context) (*item, error) {
+	h := r.c.known(r.key)
+	if h == nil || h.complete && r.c.fresh(h) {
+		return h, nil
+	}
+	return r.confirm(ctx, h)
+}
+
+// confirm asks the store whether h is still current, or for what its Set left unsaid. It returns nil if it is not: what the store has
+// instead is known by now.
 func (r *reading) confirm(ctx context.Context, h *item) (*item, error) {
 	obj, err := r.fetch(ctx, question, 0, func() bool {
 		now := r.c.memory.peek(r.key)

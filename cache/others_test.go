@@ -239,7 +239,7 @@ func TestCrowdThatFindsAnotherVersionAsksOnce(t *testing.T) {
 				c := over(t, h, Options{Block: block, Revalidate: time.Minute})
 				defer mustClose(t, c)
 				wantRange(t, c, blob.Span(1, 1), pattern(10*block))
-				time.Sleep(2 * time.Minute)
+				<-time.After(2 * time.Minute)
 				if name == "refused" { // what is missing is asked for by version
 					if _, err := c.Stat(t.Context(), key); err != nil {
 						t.Fatal(err)
@@ -286,19 +286,19 @@ func TestStatRenewsWhatIsDue(t *testing.T) {
 			}
 		}
 		want(2, 0)
-		time.Sleep(61 * time.Second)
+		<-time.After(61 * time.Second)
 		want(2, 1)
 		want(2, 0)
 		set(t, h.inner, key, "theirs")
 		want(2, 0)
-		time.Sleep(61 * time.Second)
+		<-time.After(61 * time.Second)
 		want(6, 2) // one that finds out, and one that is not answered by half of it
 		want(6, 0)
 		wantGet(t, c, key, "theirs")
 		if err := h.inner.Delete(t.Context(), key, nil); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(61 * time.Second)
+		<-time.After(61 * time.Second)
 		_, err := c.Stat(t.Context(), key)
 		var e *blob.Error
 		if !errors.Is(err, blob.ErrNotFound) || !errors.As(err, &e) || e.Op != blob.OpStat {
@@ -321,7 +321,7 @@ func TestAnswerOfAnotherVersionDropsWhatIsOnDisk(t *testing.T) {
 			t.Fatal("not on disk")
 		}
 		set(t, inner, key, "v2")
-		time.Sleep(2 * time.Minute)
+		<-time.After(2 * time.Minute)
 		if i, err := c.Stat(t.Context(), key); err != nil || i.Version == v1 {
 			t.Errorf("%+v, %v", i, err)
 		}
@@ -341,7 +341,7 @@ func TestHeadFromDiskYieldsToAnAnswerOnItsWay(t *testing.T) {
 		wantGet(t, c, key, "v1")
 		synctest.Wait()
 		theirs := set(t, h.inner, key, "v2").Version
-		time.Sleep(2 * time.Minute)
+		<-time.After(2 * time.Minute)
 		g := hold(blob.OpGet)
 		h.hook(nil, g.at)
 		first := make(chan string, 1)

@@ -54,7 +54,7 @@ type DiskStats struct {
 
 // counters are the counts of a Cache. Hits in memory are frequent enough for their counter to be what slows them down.
 type counters struct {
-	memory [8]stripe
+	memory [1 << stripeBits]stripe
 
 	diskHits, diskBytes, misses, bypassed            atomic.Int64
 	fetches, joined, dropped, skipped, writesThrough atomic.Int64
@@ -72,6 +72,7 @@ type stripe struct {
 // Beyond these recent is emptied into the sums, long before either part of it is full: the concurrent hits that would be needed
 // for that are more than there is memory for.
 const (
+	stripeBits  = 5
 	hitShift    = 40
 	recentHits  = 1 << 20
 	recentBytes = 1 << 39
@@ -81,7 +82,8 @@ const (
 func (c *counters) hit(n int) {
 	// Goroutines differ in their stacks, and that is cheaper to ask than anything else in which they differ.
 	var here byte
-	s := &c.memory[uintptr(unsafe.Pointer(&here))>>12%uintptr(len(c.memory))] //nolint:gosec // a number to choose by: nothing is read through it
+	stack := uint64(uintptr(unsafe.Pointer(&here))) >> 11 //nolint:gosec // a number to choose by: nothing is read through it
+	s := &c.memory[stack*0x9E3779B97F4A7C15>>(64-stripeBits)]
 	if n > largestHit {
 		s.add(1, int64(n))
 	} else if v := s.recent.Add(1<<hitShift | uint64(n)); v >= recentHits<<hitShift || v%(1<<hitShift) >= recentBytes {

@@ -64,6 +64,9 @@ func BenchmarkMemoryHit(b *testing.B) {
 			}
 			b.ReportMetric(float64(b.Elapsed())/float64(b.N)/readsInATurn, "Get-ns")
 		})
+		if s := c.Stats(); s.Misses != 0 {
+			b.Fatal("the store was asked")
+		}
 		if err := c.Close(b.Context()); err != nil {
 			b.Fatal(err)
 		}
@@ -106,7 +109,7 @@ func readsOf(ctx context.Context, c *Cache, names []string, opts *blob.GetOption
 				}
 			}
 		}
-		return c.Stats().Misses == 0
+		return true
 	}
 }
 

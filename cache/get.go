@@ -16,16 +16,20 @@ func (c *Cache) Get(ctx context.Context, key string, opts *blob.GetOptions) (blo
 		return c.get(ctx, key, opts)
 	}
 	// A hit in memory is not counted in as a call: it needs nothing that Close ends.
-	h := c.memory.head(key)
+	h := c.memory.hot(key)
 	if h == nil || !h.complete || c.opts.Revalidate > 0 && !c.fresh(h) {
 		return c.get(ctx, key, opts)
 	}
 	if opts == nil && h.whole && h.obj.Size <= c.opts.MaxGet {
-		c.count.hit(len(h.obj.Data))
+		if c.count.hit(len(h.obj.Data)) {
+			c.memory.used(key)
+		}
 		return h.obj, nil
 	}
 	if off, data, ok := c.part(h, opts); ok {
-		c.count.hit(len(data))
+		if c.count.hit(len(data)) && h.whole {
+			c.memory.used(key)
+		}
 		return blob.Object{Info: h.obj.Info, Offset: off, Data: data}, nil
 	}
 	return c.get(ctx, key, opts)

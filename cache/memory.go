@@ -41,6 +41,7 @@ type item struct {
 	id       slot         // the slot of its first block
 
 	blocks atomic.Pointer[blockSet] // of what hangs on it; nil: nothing
+	gone   atomic.Bool              // of a whole object: it has left the tier, or is about to
 }
 
 // blockSet are the numbers of the blocks that an object has in the tier. Dropping the object costs what is kept of it, which may be very little
@@ -78,6 +79,7 @@ type memory struct {
 	cache   *otter.Cache[slot, *item]
 	seed    maphash.Seed
 	largest int64 // bytes of data of the largest entry
+	front   *front
 	evicted atomic.Int64
 
 	// Heads that otter evicted, whose blocks are out of reach. Its handler may not call the cache, so the next
@@ -94,6 +96,7 @@ func newMemory(o Options) (*memory, error) {
 	if o.Memory < 8*weightUnit {
 		return m, nil // no tier: every lookup misses
 	}
+	m.front = new(front)
 	var err error
 	m.cache, err = otter.New(&otter.Options[slot, *item]{
 		MaximumWeight:    uint64(o.Memory / weightUnit),
@@ -122,8 +125,11 @@ func footprint(n int) int64 {
 	return int64(n) + int64(n)/16
 }
 
-// deleted is called under a lock of otter's.
+// deleted is called under a lock of otter's, before anyone can miss the item there.
 func (m *memory) deleted(e otter.DeletionEvent[slot, *item]) {
+	if e.Value.whole {
+		m.front.leave(e.Key, e.Value)
+	}
 	if !e.WasEvicted() {
 		return
 	}
@@ -154,7 +160,11 @@ func (m *memory) head(key string) *item {
 	if m.cache == nil {
 		return nil
 	}
-	it, ok := m.cache.GetIfPresent(m.named(key))
+	return m.find(m.named(key), key)
+}
+
+func (m *memory) find(s slot, key string) *item {
+	it, ok := m.cache.GetIfPresent(s)
 	if !ok || it.obj.Key != key {
 		return nil
 	}

@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"math"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -79,16 +80,24 @@ const (
 	largestHit  = 1 << 24
 )
 
-func (c *counters) hit(n int) {
+// hit counts a hit of n bytes, and picks one in usesNoted. They are spread so that a program which reads the same keys in turn
+// has each of them picked at times.
+func (c *counters) hit(n int) (picked bool) {
 	// Goroutines differ in their stacks, and that is cheaper to ask than anything else in which they differ.
 	var here byte
 	stack := uint64(uintptr(unsafe.Pointer(&here))) >> 11 //nolint:gosec // a number to choose by: nothing is read through it
 	s := &c.memory[stack*0x9E3779B97F4A7C15>>(64-stripeBits)]
 	if n > largestHit {
 		s.add(1, int64(n))
-	} else if v := s.recent.Add(1<<hitShift | uint64(n)); v >= recentHits<<hitShift || v%(1<<hitShift) >= recentBytes {
+		return true
+	}
+	v := s.recent.Add(1<<hitShift | uint64(n))
+	if v >= recentHits<<hitShift || v%(1<<hitShift) >= recentBytes {
 		s.add(0, 0)
 	}
+	mix := (v >> hitShift) * 0x9E3779B97F4A7C15
+	mix = (mix ^ mix>>32) * 0x9E3779B97F4A7C15
+	return mix < math.MaxUint64/usesNoted
 }
 
 // add adds to the sums, and what is recent too.

@@ -70,10 +70,13 @@ type stripe struct {
 	_           [32]byte
 }
 
+// stripeBits makes two goroutines that run at once, of which there are few, seldom share a stripe: that doubles what a hit costs. Neighbouring stacks have
+// different stripes, whatever the power of two between them.
+const stripeBits = 5
+
 // Beyond these recent is emptied into the sums, long before either part of it is full: the concurrent hits that would be needed
 // for that are more than there is memory for.
 const (
-	stripeBits  = 5
 	hitShift    = 40
 	recentHits  = 1 << 20
 	recentBytes = 1 << 39
@@ -95,6 +98,7 @@ func (c *counters) hit(n int) (picked bool) {
 	if v >= recentHits<<hitShift || v%(1<<hitShift) >= recentBytes {
 		s.add(0, 0)
 	}
+	// The low bits of a count would pick the same keys in each turn; so would a single multiplication, nearly, for some numbers of keys.
 	mix := (v >> hitShift) * 0x9E3779B97F4A7C15
 	mix = (mix ^ mix>>32) * 0x9E3779B97F4A7C15
 	return mix < math.MaxUint64/usesNoted

@@ -59,6 +59,6 @@
 //
 // Bytes of fills are a limit of each Cache, and not part of a budget that is shared with others. When Want has no size, the bytes of a whole
 // object that is fetched for the first time are counted once they have come. A hit in memory on a whole object that is read often costs
-// 1.0 to 1.2 times a bare look-up in the underlying map, and a range of it about 1.7 times; others cost about half as much again, and so does
+// 1.0 to 1.3 times a bare look-up in the underlying map, and a range of it about 1.7 times; others cost about half as much again, and so does
 // GetRanges, which does not have the short way of Get.
 package cache

@@ -79,7 +79,9 @@ type memory struct {
 	cache   *otter.Cache[slot, *item]
 	seed    maphash.Seed
 	largest int64 // bytes of data of the largest entry
+	limit   int64 // of weight
 	front   *front
+	weight  atomic.Int64 // of what is in cache, and of what is on its way there
 	evicted atomic.Int64
 
 	// Heads that otter evicted, whose blocks are out of reach. Its handler may not call the cache, so the next
@@ -92,14 +94,14 @@ type memory struct {
 }
 
 func newMemory(o Options) (*memory, error) {
-	m := &memory{largest: o.Memory / 8, seed: maphash.MakeSeed()}
+	m := &memory{largest: o.Memory / 8, limit: o.Memory / weightUnit, seed: maphash.MakeSeed()}
 	if o.Memory < 8*weightUnit {
 		return m, nil // no tier: every lookup misses
 	}
 	m.front = new(front)
 	var err error
 	m.cache, err = otter.New(&otter.Options[slot, *item]{
-		MaximumWeight:    uint64(o.Memory / weightUnit),
+		MaximumWeight:    uint64(m.limit),
 		Weigher:          weigh,
 		OnAtomicDeletion: m.deleted,
 	})
@@ -125,8 +127,23 @@ func footprint(n int) int64 {
 	return int64(n) + int64(n)/16
 }
 
+// insert puts it into otter, and makes room. Otter alone would return first: a few writers, of large items, could leave
+// many times the capacity to a goroutine that has yet to run.
+//
+// INVARIANT: what weight is above limit is in the hands of callers of insert. Otter's policy knows of an item once Set has returned, so who finds too much
+// there either has it evicted, or it belongs to another one who has yet to look.
+func (m *memory) insert(s slot, it *item) (old *item, added bool) {
+	m.weight.Add(int64(weigh(s, it)))
+	old, added = m.cache.Set(s, it)
+	if m.weight.Load() > m.limit {
+		m.cache.CleanUp()
+	}
+	return old, added
+}
+
 // deleted is called under a lock of otter's, before anyone can miss the item there.
 func (m *memory) deleted(e otter.DeletionEvent[slot, *item]) {
+	m.weight.Add(-int64(weigh(e.Key, e.Value)))
 	if e.Value.whole {
 		m.front.leave(e.Key, e.Value)
 	}
@@ -200,7 +217,7 @@ func (m *memory) put(key string, h *item) {
 	if m.cache == nil {
 		return
 	}
-	if old, added := m.cache.Set(m.named(key), h); !added && old != h {
+	if old, added := m.insert(m.named(key), h); !added && old != h {
 		m.unblock(old)
 	}
 	m.adopt()
@@ -212,7 +229,7 @@ func (m *memory) add(h *item, i int64, data []byte) {
 		return
 	}
 	h.keeps(i)
-	m.cache.Set(h.slot(i), &item{obj: blob.Object{Data: data}, of: h, index: i})
+	m.insert(h.slot(i), &item{obj: blob.Object{Data: data}, of: h, index: i})
 	m.adopt()
 }
 
@@ -273,10 +290,7 @@ func (m *memory) clear() {
 
 // bytes returns how much of the capacity is used.
 func (m *memory) bytes() int64 {
-	if m.cache == nil {
-		return 0
-	}
-	return int64(m.cache.WeightedSize()) * weightUnit
+	return m.weight.Load() * weightUnit
 }
 
 // newHead returns an item for an object without its bytes, known to be current at that time.

@@ -28,8 +28,8 @@ const maxSize = 1 << 60
 // Options are the options of New. nil is the zero value. Sizes above 1 EiB are taken for 1 EiB, which limits nothing: the largest int64 is a way to
 // say "as much as there is".
 type Options struct {
-	// Memory is the capacity of the memory tier in bytes, keys and bookkeeping included, but for a table of 128 KiB. Evictions run behind: for a
-	// moment there may be more in it. 0: DefaultMemory. Negative: no memory tier.
+	// Memory is the capacity of the memory tier in bytes, keys and bookkeeping included, but for a table of 128 KiB. Beside it comes
+	// what is being put in: who brings it makes room before his call ends. 0: DefaultMemory. Negative: no memory tier.
 	Memory int64
 
 	// Dir is the directory of the disk tier, which belongs to this Cache alone. "": no disk tier.

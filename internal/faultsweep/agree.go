@@ -36,6 +36,29 @@ func Agree(ctx context.Context, through, store blob.Blob, keys ...string) error 
 	return nil
 }
 
+// warm reads keys through a cache of store in every way there is, and then each once more: what is there has to be kept by now, so that a
+// read of it costs the questions of revalidation and no more. What a cache keeps it may keep a little later: idle waits for that.
+func warm(ctx context.Context, through, store blob.Blob, requests func() int, questions int, idle func(), keys ...string) error {
+	if err := Agree(ctx, through, store, keys...); err != nil {
+		return err
+	}
+	for _, key := range keys {
+		for looks := 0; ; looks++ {
+			idle()
+			before := requests()
+			_, err := through.Get(ctx, key, nil)
+			n := requests() - before
+			if errors.Is(err, blob.ErrNotFound) || err == nil && n <= questions {
+				break
+			}
+			if err != nil || looks == 1000 {
+				return fmt.Errorf("%q is read again by %d requests, not %d: the cache is not warm; error %w", key, n, questions, err)
+			}
+		}
+	}
+	return nil
+}
+
 // agreement compares reads of a key with what the store has.
 type agreement struct {
 	through blob.Blob

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -25,6 +26,8 @@ type Beneath struct {
 	Retries bool
 	// Warm reads everything through Over before the operation begins. False: it knows nothing yet.
 	Warm bool
+	// Questions is how many calls a read costs whose answer Over keeps.
+	Questions int
 }
 
 // Calls fails call i of each operation that reaches the store, for i = 1, 2, 3 ... until the operation comes to its end before, in
@@ -218,7 +221,8 @@ func (b *Beneath) fail(t *testing.T, op call, w woe, i int) bool {
 	}
 	keys := []string{theKey, otherKey, "z"}
 	if b.Warm {
-		if err := Agree(t.Context(), st, store, keys...); err != nil {
+		calls := func() int { return int(wrecked.Calls(blob.OpStat) + wrecked.Calls(blob.OpGet)) }
+		if err := warm(t.Context(), st, store, calls, b.Questions, runtime.Gosched, keys...); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -124,8 +124,7 @@ func (r *run) do(t *testing.T, s Service, c Config, idle, closed func()) {
 		err = r.op.prepare(t.Context(), s)
 	}
 	if err == nil && r.Warm {
-		err = Agree(t.Context(), st, store, r.keys()...)
-		idle()
+		err = warm(t.Context(), st, store, func() int { return len(s.HTTP().Log()) }, r.questions(), idle, r.keys()...)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -190,6 +189,14 @@ func (r *run) agree(ctx context.Context, s Service, through, store blob.Blob, er
 		}
 	}
 	return Agree(ctx, through, store, r.keys()...)
+}
+
+// questions is how many requests a read costs whose answer is kept.
+func (r *run) questions() int {
+	if r.Revalidates {
+		return 1
+	}
+	return 0
 }
 
 func (r *run) keys() []string {

@@ -2,6 +2,7 @@ package diskcache
 
 import (
 	"sync"
+	"time"
 
 	"github.com/wholeblob/wholeblob/blob"
 )
@@ -119,6 +120,10 @@ func (d *Tier) enqueue(info blob.Info, off int64, data []byte) bool {
 	g := d.gen.Load()
 	if g == nil || d.health.off.Load() || info.Key == "" || !validRun(info.Size, off, int64(len(data)), d.o.sumBlock) {
 		return false
+	}
+	// The format's times are of 64 bits. One beyond them, which ends in the year 2262, is not said rather than said wrong.
+	if t := info.ModTime; !t.IsZero() && !time.Unix(0, t.UnixNano()).Equal(t) {
+		info = blob.Info{Key: info.Key, Version: info.Version, Size: info.Size}
 	}
 	it := &item{
 		g: g, hash: hashKey(info.Key), ver: hashVersion(info.Version), info: info, off: off, data: data,

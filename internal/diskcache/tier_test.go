@@ -232,6 +232,19 @@ func TestDiskLearnsWhatWasNotSaid(t *testing.T) {
 	want(all)
 }
 
+func TestDiskKeepsTimesAsTheyAreOrNotAtAll(t *testing.T) {
+	d := testTier(t, t.TempDir(), Options{})
+	for _, year := range []int{1, 1677, 1678, 1969, 2262, 2263, 9999, 100_000} {
+		info := testInfo(fmt.Sprint(year), "v", 1000)
+		info.ModTime = time.Date(year, 1, 2, 3, 4, 5, 678, time.UTC)
+		mustPut(t, d, info, 0, tiertest.Bytes(1, 1000))
+		got, ok := d.Lookup(info.Key)
+		if !ok || !got.ModTime.IsZero() && !got.ModTime.Equal(info.ModTime) || got.ModTime.IsZero() == (year > 1677 && year < 2263) {
+			t.Errorf("%v is kept as %v, found %t", info.ModTime, got.ModTime, ok)
+		}
+	}
+}
+
 func TestDiskRefusesRunsThatDoNotFitTheObject(t *testing.T) {
 	d := testTier(t, t.TempDir(), Options{Size: 1 << 20})
 	for _, c := range []struct {

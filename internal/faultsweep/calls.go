@@ -221,7 +221,7 @@ func (b *Beneath) fail(t *testing.T, op call, w woe, i int) bool {
 	}
 	keys := []string{theKey, otherKey, "z"}
 	if b.Warm {
-		calls := func() int { return int(wrecked.Calls(blob.OpStat) + wrecked.Calls(blob.OpGet)) }
+		calls := func() int { return wrecked.Calls(blob.OpStat) + wrecked.Calls(blob.OpGet) }
 		if err := warm(t.Context(), st, store, calls, b.Questions, runtime.Gosched, keys...); err != nil {
 			t.Fatal(err)
 		}

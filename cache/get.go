@@ -118,7 +118,7 @@ func (c *Cache) part(h *item, opts *blob.GetOptions) (off int64, data []byte, ok
 	if opts == nil {
 		opts = new(blob.GetOptions)
 	}
-	if opts.If.Absent() || opts.If.Check() != nil || opts.Want.Check() != nil {
+	if opts.If.Absent() || opts.Want.Check() != nil {
 		return 0, nil, false
 	}
 	off, n, err := opts.Range.Resolve(h.obj.Size)

@@ -76,18 +76,19 @@ func (c *Cache) Stat(ctx context.Context, key string) (blob.Info, error) {
 	if err := blob.CheckName(blob.OpStat, key); err != nil {
 		return blob.Info{}, c.named(err)
 	}
-	if c.opts.Off || c.opts.Revalidate == Always {
-		return c.inner.Stat(ctx, key)
+	if !c.opts.Off && c.opts.Revalidate != Always {
+		r := reading{c: c, key: key}
+		h, err := r.current(ctx)
+		if err == nil && h != nil {
+			return h.obj.Info, nil
+		}
+		if err = c.answered(ctx, blob.OpStat, key, err); err != nil && !errors.Is(err, errStraight) {
+			return blob.Info{}, err
+		}
 	}
-	r := reading{c: c, key: key}
-	h, err := r.current(ctx)
-	if err == nil && h != nil {
-		return h.obj.Info, nil
-	}
-	if err = c.answered(ctx, blob.OpStat, key, err); err != nil && !errors.Is(err, errStraight) {
-		return blob.Info{}, err
-	}
-	return c.inner.Stat(ctx, key)
+	info, err := c.inner.Stat(ctx, key)
+	c.heed(key, blob.Condition{}, info.Version, err)
+	return info, err
 }
 
 // List implements blob.Blob. Listings are not cached.

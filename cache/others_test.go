@@ -166,6 +166,35 @@ func TestReadThatFindsNothingInTheStoreDropsTheEntry(t *testing.T) {
 	}
 }
 
+// So does a Stat that goes to the store.
+func TestStatThatFindsAnotherVersionInTheStoreDropsTheEntry(t *testing.T) {
+	inner := memblob.New(nil)
+	set(t, inner, key, "v1")
+	c := over(t, inner, Options{Revalidate: Always})
+	defer mustClose(t, c)
+	for _, step := range []struct {
+		change func() error
+		want   error
+	}{
+		{func() error { return nil }, nil},
+		{func() error { set(t, inner, key, "theirs"); return nil }, nil},
+		{func() error { return inner.Delete(t.Context(), key, nil) }, blob.ErrNotFound},
+	} {
+		_, _ = c.Get(t.Context(), key, nil)
+		kept := c.memory.peek(key)
+		if err := step.change(); err != nil {
+			t.Fatal(err)
+		}
+		info, err := c.Stat(t.Context(), key)
+		if !errors.Is(err, step.want) {
+			t.Fatal(err)
+		}
+		if kept == nil || (c.memory.peek(key) == kept) != (kept.obj.Version == info.Version) {
+			t.Errorf("the store says %+v, %v; what was cached of %+v is still there: %t", info, err, kept.obj.Info, c.memory.peek(key) == kept)
+		}
+	}
+}
+
 // A reader that asks for a version of long ago does not cost everyone the entry of today.
 func TestRefusalOfAnotherVersionLeavesTheEntry(t *testing.T) {
 	h := newHooked()

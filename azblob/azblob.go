@@ -83,7 +83,7 @@ func New(_ context.Context, container string, opts *Options) (*Store, error) {
 		rt = st.transport
 	}
 	r := &requests{keeps: o.Restore, secrets: o.secrets()}
-	if r.client, r.tokens, err = o.connect(container, &doer{rt: rt, secrets: r.secrets}); err != nil {
+	if r.client, err = o.connect(container, &doer{rt: rt, secrets: r.secrets}); err != nil {
 		return nil, openError(scrub(err, r.secrets))
 	}
 	st.Store = transfer.New(r, o.traits(), engine)

@@ -47,6 +47,7 @@ func (p stored) Do(req *policy.Request) (*http.Response, error) {
 type doer struct {
 	rt      http.RoundTripper
 	secrets []string // what no error may show
+	tokens  *tokens  // nil: none are sent
 }
 
 // Do implements policy.Transporter.
@@ -76,6 +77,8 @@ func (d *doer) Do(req *http.Request) (*http.Response, error) {
 		return resp, err
 	}
 	st.status, st.header, st.reply = resp.StatusCode, resp.Header, resp.Body
+	// Before the SDK's policy hears of it: that asks at once, perhaps for another request, and would get the same token once more.
+	st.renew = resp.StatusCode == http.StatusUnauthorized && d.tokens.expired(strings.TrimPrefix(req.Header.Get("Authorization"), "Bearer "))
 	if st.batch != nil && err == nil && resp.StatusCode == http.StatusAccepted {
 		return nil, st.batch.read(resp)
 	}
@@ -115,7 +118,7 @@ type sent struct {
 	wire.Sent
 	batch *batch // nil: it is none
 
-	token  string      // it was sent with
+	renew  bool        // its token was refused, and another attempt may have another
 	begun  time.Time   // by the local clock
 	status int         // of the reply; 0: there was none
 	header http.Header // of the reply
@@ -133,6 +136,5 @@ func (s *sent) watch(ctx context.Context) context.Context {
 func (s *sent) trace(req *http.Request) *http.Request {
 	s.Enter()
 	s.begun = time.Now()
-	s.token, _ = strings.CutPrefix(req.Header.Get("Authorization"), "Bearer ")
 	return req.WithContext(s.Traced(req.Context()))
 }

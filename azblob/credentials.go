@@ -15,33 +15,29 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 )
 
-// connect returns the SDK's client of one container, and the tokens that it sends, nil if none.
-func (o *Options) connect(name string, do *doer) (*container.Client, *tokens, error) {
+// connect returns the SDK's client of one container, whose requests go through do.
+func (o *Options) connect(name string, do *doer) (*container.Client, error) {
 	address := o.Endpoint + "/" + url.PathEscape(name)
 	co := o.clientOptions(do)
 	switch {
 	case o.AccountKey != "":
 		key, err := container.NewSharedKeyCredential(o.Account, o.AccountKey)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
-		c, err := container.NewClientWithSharedKeyCredential(address, key, co)
-		return c, nil, err
+		return container.NewClientWithSharedKeyCredential(address, key, co)
 	case o.SAS != "":
-		c, err := container.NewClientWithNoCredential(address+"?"+o.SAS, co)
-		return c, nil, err
+		return container.NewClientWithNoCredential(address+"?"+o.SAS, co)
 	case o.Anonymous:
-		c, err := container.NewClientWithNoCredential(address, co)
-		return c, nil, err
+		return container.NewClientWithNoCredential(address, co)
 	}
 	inner, err := o.credential()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	t := newTokens(inner)
-	co.PerCallPolicies = append(co.PerCallPolicies, t)
-	c, err := container.NewClient(address, t, co)
-	return c, t, err
+	do.tokens = newTokens(inner)
+	co.PerCallPolicies = append(co.PerCallPolicies, do.tokens)
+	return container.NewClient(address, do.tokens, co)
 }
 
 // credential returns what provides tokens. It does not retry by itself: a token that cannot be had fails the attempt, and the engine

@@ -74,9 +74,7 @@ func TestRefusedTokenIsRenewedOnce(t *testing.T) {
 			refused++
 		}
 	}
-	// Each of the three parts may be refused twice: between a refusal and the moment when this package learns of it, the SDK's policy, which knows already, may
-	// be given the old token once more.
-	if n := len(srv.Log()); n != 5+refused || refused == 0 || refused > 6 {
+	if n := len(srv.Log()); n != 5+refused || refused == 0 || refused > 3 {
 		t.Errorf("%d requests, %d of them refused:\n%s", n, refused, srv.Log())
 	}
 }

@@ -29,7 +29,7 @@ func (r *requests) fault(ctx context.Context, err error, st *sent) *blob.Error {
 		return e // the reply is to half a body: the source is the cause
 	}
 	switch {
-	case reply.StatusCode == http.StatusUnauthorized && r.tokens.expired(st.token):
+	case st.renew:
 		e.Kind, e.Err = blob.ErrUnavailable, fmt.Errorf("the token was refused and is renewed: %w", e.Err)
 	case reply.ErrorCode == "AuthenticationFailed":
 		if skew := clockSkew(st); skew != 0 {

@@ -20,7 +20,6 @@ import (
 // requests implements transfer.Requests: each method is one request, or none.
 type requests struct {
 	client  *container.Client
-	tokens  *tokens // nil: the requests carry none
 	keeps   Keeps
 	secrets []string // what no error may show
 }

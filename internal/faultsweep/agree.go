@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"testing"
 
 	"github.com/wholeblob/wholeblob/blob"
 )
@@ -36,27 +37,23 @@ func Agree(ctx context.Context, through, store blob.Blob, keys ...string) error 
 	return nil
 }
 
-// warm reads keys through a cache of store in every way there is, and then each once more: what is there has to be kept by now, so that a
-// read of it costs the questions of revalidation and no more. What a cache keeps it may keep a little later: idle waits for that.
-func warm(ctx context.Context, through, store blob.Blob, requests func() int, questions int, idle func(), keys ...string) error {
-	if err := Agree(ctx, through, store, keys...); err != nil {
-		return err
+// warm reads keys through a cache of store in every way there is, and waits until each that is there is kept: reading it once more
+// costs no request, or the one question of a cache that revalidates. cost is how many requests a read costs.
+func warm(t *testing.T, through, store blob.Blob, cost func(read func()) int, revalidates bool, keys ...string) {
+	t.Helper()
+	if err := Agree(t.Context(), through, store, keys...); err != nil {
+		t.Fatal(err)
 	}
 	for _, key := range keys {
-		for looks := 0; ; looks++ {
-			idle()
-			before := requests()
-			_, err := through.Get(ctx, key, nil)
-			n := requests() - before
-			if errors.Is(err, blob.ErrNotFound) || err == nil && n <= questions {
-				break
+		eventually(t, fmt.Sprintf("%q to be kept", key), func() bool {
+			var err error
+			n := cost(func() { _, err = through.Get(t.Context(), key, nil) })
+			if err != nil && !errors.Is(err, blob.ErrNotFound) {
+				t.Fatal(err)
 			}
-			if err != nil || looks == 1000 {
-				return fmt.Errorf("%q is read again by %d requests, not %d: the cache is not warm; error %w", key, n, questions, err)
-			}
-		}
+			return err != nil || n == 0 || n == 1 && revalidates
+		})
 	}
-	return nil
 }
 
 // agreement compares reads of a key with what the store has.

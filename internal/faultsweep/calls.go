@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"runtime"
 	"slices"
 	"testing"
 
@@ -26,8 +25,8 @@ type Beneath struct {
 	Retries bool
 	// Warm reads everything through Over before the operation begins. False: it knows nothing yet.
 	Warm bool
-	// Questions is how many calls a read costs whose answer Over keeps.
-	Questions int
+	// Revalidates says that Over asks the store before each answer.
+	Revalidates bool
 }
 
 // Calls fails call i of each operation that reaches the store, for i = 1, 2, 3 ... until the operation comes to its end before, in
@@ -221,10 +220,7 @@ func (b *Beneath) fail(t *testing.T, op call, w woe, i int) bool {
 	}
 	keys := []string{theKey, otherKey, "z"}
 	if b.Warm {
-		calls := func() int { return wrecked.Calls(blob.OpStat) + wrecked.Calls(blob.OpGet) }
-		if err := warm(t.Context(), st, store, calls, b.Questions, runtime.Gosched, keys...); err != nil {
-			t.Fatal(err)
-		}
+		warm(t, st, store, wrecked.looks, b.Revalidates, keys...)
 	}
 	before := held(t, store)
 	wrecked.armed.Store(true)
@@ -292,11 +288,12 @@ func asked(ctx context.Context, op call, st blob.Blob, w *wreck, failed bool) er
 	if !failed || !op.writes {
 		return nil
 	}
-	before := w.Calls(blob.OpStat) + w.Calls(blob.OpGet)
-	if _, err := st.Stat(ctx, theKey); err != nil && !errors.Is(err, blob.ErrNotFound) {
+	var err error
+	looks := w.looks(func() { _, err = st.Stat(ctx, theKey) })
+	if err != nil && !errors.Is(err, blob.ErrNotFound) {
 		return err
 	}
-	if w.Calls(blob.OpStat)+w.Calls(blob.OpGet) == before {
+	if looks == 0 {
 		return errors.New("after a write that failed, a read did not ask the store")
 	}
 	return nil

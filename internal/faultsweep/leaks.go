@@ -136,10 +136,10 @@ func (target *Target) leak(t *testing.T, c leak) {
 	if err := st.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
-	eventually(t, func() bool { return srv.OpenConns() == 0 && srv.InFlight() == 0 })
+	eventually(t, "connections to close", func() bool { return srv.OpenConns() == 0 && srv.InFlight() == 0 })
 	if up := s.Uploads(); len(up) > 0 {
 		t.Errorf("uploads left: %v", up)
 	}
 	srv.Close()
-	eventually(t, func() bool { return runtime.NumGoroutine() <= base })
+	eventually(t, "goroutines to end", func() bool { return runtime.NumGoroutine() <= base })
 }

@@ -96,21 +96,21 @@ func (r *run) overTCP(t *testing.T) {
 	s := r.Start(r.op.setup)
 	srv := s.HTTP()
 	defer srv.Close()
-	idle := func() { eventually(t, func() bool { return srv.InFlight() == 0 }) }
+	idle := func() { eventually(t, "requests to end", func() bool { return srv.InFlight() == 0 }) }
 	r.do(t, s, r.config(), idle, func() {
-		eventually(t, func() bool { return srv.InFlight() == 0 && srv.OpenConns() == 0 })
+		eventually(t, "connections to close", func() bool { return srv.InFlight() == 0 && srv.OpenConns() == 0 })
 	})
 }
 
 // eventually waits for what other goroutines bring about. It looks now and then: a loop that yields would keep the runtime
 // from polling the network.
-func eventually(t *testing.T, ok func() bool) {
+func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	tick := time.NewTicker(100 * time.Microsecond)
 	defer tick.Stop()
 	for looks := 0; !ok(); looks++ {
 		if looks > 100_000 {
-			t.Fatal("waited in vain")
+			t.Fatalf("waited in vain for %s", what)
 		}
 		<-tick.C
 	}
@@ -123,11 +123,17 @@ func (r *run) do(t *testing.T, s Service, c Config, idle, closed func()) {
 	if err == nil && r.op.prepare != nil {
 		err = r.op.prepare(t.Context(), s)
 	}
-	if err == nil && r.Warm {
-		err = warm(t.Context(), st, store, func() int { return len(s.HTTP().Log()) }, r.questions(), idle, r.keys()...)
-	}
 	if err != nil {
 		t.Fatal(err)
+	}
+	if r.Warm {
+		cost := func(read func()) int {
+			s.HTTP().ResetLog()
+			read()
+			return len(s.HTTP().Log())
+		}
+		warm(t, st, store, cost, r.Revalidates, r.keys()...)
+		idle()
 	}
 	r.kept = s.Kept(theKey)
 	r.inject(s.HTTP())
@@ -189,14 +195,6 @@ func (r *run) agree(ctx context.Context, s Service, through, store blob.Blob, er
 		}
 	}
 	return Agree(ctx, through, store, r.keys()...)
-}
-
-// questions is how many requests a read costs whose answer is kept.
-func (r *run) questions() int {
-	if r.Revalidates {
-		return 1
-	}
-	return 0
 }
 
 func (r *run) keys() []string {

@@ -85,13 +85,9 @@ func Stacks(t *testing.T, open func(t *testing.T) blob.Blob, tiers ...string) {
 				continue // from above, a fault that is mended is none, and that is shown without a disk
 			}
 			for _, warm := range []bool{false, true} {
-				questions := 0
-				if o.Revalidate == cache.Always {
-					questions = 1
-				}
 				t.Run(fmt.Sprintf("%s/%s/warm %t", tier, how, warm), func(t *testing.T) {
 					t.Parallel()
-					Calls(t, &Beneath{Part: Block, Open: open, Over: Stack(t, o, policy), Retries: how == "retried", Warm: warm, Questions: questions})
+					Calls(t, &Beneath{Part: Block, Open: open, Over: Stack(t, o, policy), Retries: how == "retried", Warm: warm, Revalidates: o.Revalidate == cache.Always})
 				})
 			}
 		}

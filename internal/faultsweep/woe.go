@@ -81,6 +81,13 @@ func (k *wreck) strikes() bool {
 	return true
 }
 
+// looks is how many calls read makes that ask the store for an object.
+func (k *wreck) looks(read func()) int {
+	before := k.Calls(blob.OpStat) + k.Calls(blob.OpGet)
+	read()
+	return k.Calls(blob.OpStat) + k.Calls(blob.OpGet) - before
+}
+
 func sum(data []byte) uint32 { return crc32.ChecksumIEEE(data) }
 
 // lies changes an answer to a read, and tells no lie about nothing.

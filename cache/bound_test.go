@@ -18,19 +18,20 @@ func TestMemoryIsBoundedWhileItIsFilled(t *testing.T) {
 				t.Fatal(err)
 			}
 			data := make([]byte, size)
-			item := func(key string) *item {
+			fresh := func(key string) *item {
 				h := newHead(blob.Info{Key: key, Size: int64(size), Version: "1"}, 1, 1)
 				h.obj.Data, h.whole = data, true
 				return h
 			}
-			each := weightUnit * int64(weigh(0, item("0/00000")))
+			each := weightUnit * int64(weigh(0, fresh("0/00000")))
 			bound := capacity + writers*each
 			rounds := max(100, 2*capacity/each/writers)
 			var wg sync.WaitGroup
 			for w := range writers {
 				wg.Go(func() {
 					for i := range rounds {
-						m.put(fmt.Sprintf("%d/%05d", w, i), item(fmt.Sprintf("%d/%05d", w, i)))
+						key := fmt.Sprintf("%d/%05d", w, i)
+						m.put(key, fresh(key))
 						if now := m.bytes(); now > bound {
 							t.Errorf("%d bytes in a tier of %d: more than the %d of as many items as there are writers", now, int64(capacity), bound-capacity)
 							return

@@ -22,7 +22,8 @@
 // keys which others cache choose Options.Revalidate: Always asks the store before each read (one Stat, and no payload while it is unchanged), a duration
 // asks when the answer is older than that, to which the time of one request is to be added. Durations are of the monotonic clock, which may stand still
 // while the machine sleeps; entries found on disk are of unknown age, and due. In any case an answer of the store with another version drops what is
-// cached of the key, and so does one that there is no such object, or that it is not of the cached version: also those to a Set, a Delete, and reads that go past the cache, but not those to a List.
+// cached of the key, and so does one that there is no such object, or that it is not of the cached version: also those to a Set, a Delete, and reads
+// that go past the cache, but not those to a List.
 //
 // # What is kept
 //

@@ -89,8 +89,8 @@ func (c *Cache) GetRanges(ctx context.Context, key string, rs []blob.Range, opts
 	return objs, err
 }
 
-// heed drops what is cached of key if a read or Stat that went straight to the store found that it is not the current object: the answer has another
-// version, or there is none, or the cached version was asked for and refused.
+// heed drops what is cached of key if a read or Stat that went straight to the store found that it is not the current object: the answer
+// has another version, or there is none, or the cached version was asked for and refused.
 func (c *Cache) heed(key string, cond blob.Condition, version string, err error) {
 	if c.opts.Off {
 		return

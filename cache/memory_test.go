@@ -12,7 +12,7 @@ import (
 )
 
 func liveHeap() int64 {
-	for range 3 { // otter evicts in the background, and what it held dies with the next cycle
+	for range 3 { // what finalizers and pools hold dies with a later cycle
 		runtime.GC()
 	}
 	var m runtime.MemStats

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -159,5 +160,23 @@ func flipByte(t testing.TB, path string, at int64) {
 	b[0] ^= 1
 	if _, err := f.WriteAt(b[:], at); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// What is used again keeps neither the slices of callers nor more than a little of its own. Buffers of one request in another are grafana/loki #13162.
+func TestDiskBatchesAreLeftEmpty(t *testing.T) {
+	d := testTier(t, t.TempDir(), Options{})
+	dst := make([]byte, 100)
+	for _, scratch := range []int{maxPooledScratch, maxPooledScratch + 1} {
+		b := &batch{bufs: [][]byte{dst, dst}, iov: [][]byte{dst, dst}[:1], scratch: make([]byte, scratch), seg: [1]segment{{dst: dst}}}
+		d.handles.put(b)
+		for _, buf := range slices.Concat(b.bufs[:cap(b.bufs)], b.iov[:cap(b.iov)], [][]byte{b.seg[0].dst}) {
+			if buf != nil {
+				t.Error("keeps a buffer of its caller")
+			}
+		}
+		if cap(b.scratch) > maxPooledScratch {
+			t.Errorf("keeps %d bytes", cap(b.scratch))
+		}
 	}
 }

@@ -381,12 +381,18 @@ func TestDiskEvictsByBytesAndKeepsWhatIsRead(t *testing.T) {
 	data := tiertest.Bytes(7, 10_000)
 	hot := testInfo("hot", "v", len(data))
 	mustPut(t, d, hot, 0, data)
+	least := int64(size) // once something had to go
 	for i := range 500 {
 		mustPut(t, d, testInfo(fmt.Sprintf("cold%d", i), "v", len(data)), 0, data)
 		wantHit(t, d, hot, 0, data)
 		if s := d.Stats(); s.Bytes > size {
 			t.Fatalf("%d bytes in a tier of %d", s.Bytes, size)
+		} else if s.Evictions > 0 {
+			least = min(least, s.Bytes)
 		}
+	}
+	if least > size*95/100 {
+		t.Errorf("never below %d bytes: evictions run for every entry", least)
 	}
 	s := d.Stats()
 	if s.Bytes < size*9/10 || s.Evictions == 0 || s.Evictions+s.Entries != 501 {

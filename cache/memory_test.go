@@ -172,7 +172,7 @@ func TestHitsAreCountedExactly(t *testing.T) {
 	}
 }
 
-// What is above an eighth of the capacity does not go into memory: neither an object, nor a run of blocks.
+// What is above an eighth of the capacity does not go into memory: neither an object, read or written, nor a run of blocks.
 func TestMemoryTakesNothingAboveAnEighth(t *testing.T) {
 	inner := memblob.New(nil)
 	set(t, inner, "whole", pattern(8*block+1))
@@ -185,7 +185,8 @@ func TestMemoryTakesNothingAboveAnEighth(t *testing.T) {
 	if _, err := c.Get(t.Context(), "run", &blob.GetOptions{Range: blob.Span(0, 9*block)}); err != nil {
 		t.Fatal(err)
 	}
-	for _, k := range []string{"whole", "run"} {
+	set(t, c, "written", pattern(8*block+1)) // which the disk takes
+	for _, k := range []string{"whole", "run", "written"} {
 		if h := c.memory.peek(k); h == nil || h.whole || h.blocks.Load() != nil {
 			t.Errorf("%s: kept %+v", k, h)
 		}
@@ -195,5 +196,26 @@ func TestMemoryTakesNothingAboveAnEighth(t *testing.T) {
 	}
 	if h := c.memory.peek("run"); h.blocks.Load() == nil {
 		t.Error("a run of an eighth was not kept")
+	}
+}
+
+// What is above MaxFill is kept nowhere, whether it was read or written.
+func TestNothingAboveMaxFillIsKept(t *testing.T) {
+	h := newHooked()
+	c := over(t, h, Options{Block: block, MaxFill: 2 * block, Disk: 64 << 20})
+	defer mustClose(t, c)
+	for k, n := range map[string]int{"small": 2 * block, "large": 2*block + 1} {
+		set(t, c, k, pattern(n))
+		before := h.count(blob.OpGet)
+		for range 2 {
+			wantGet(t, c, k, pattern(n))
+		}
+		if asked := h.count(blob.OpGet) - before; (asked > 0) != (k == "large") {
+			t.Errorf("%s: %d requests for two reads after a Set", k, asked)
+		}
+	}
+	written(t, c.disk)
+	if s := c.Stats(); s.WriteThroughs != 1 || s.Disk.Entries != 1 {
+		t.Errorf("%+v", s)
 	}
 }

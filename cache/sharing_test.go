@@ -136,6 +136,28 @@ func TestMemoryFallsBackToItsBoundAfterALargeRead(t *testing.T) {
 	runtime.KeepAlive(inner)
 }
 
+// A store may answer with a small part of a large buffer: the tier has a copy then, or it would keep what it does not count.
+func TestMemoryKeepsNoMoreThanItCounts(t *testing.T) {
+	for name, o := range map[string]*blob.GetOptions{"whole": nil, "block": {Range: blob.Span(block, block)}} {
+		buffer := make([]byte, 64*block)
+		store := &bent{Blob: memblob.New(nil), bend: func(_ *bent, _ blob.Range, o *blob.Object) { o.Data = buffer[:copy(buffer, o.Data)] }}
+		set(t, store, key, pattern(3*block))
+		c := over(t, store, Options{Block: block})
+		if _, err := c.Get(t.Context(), key, o); err != nil {
+			t.Fatal(err)
+		}
+		h := c.memory.peek(key)
+		kept := h.obj.Data
+		if o != nil {
+			kept = c.memory.at(h, 1)
+		}
+		if len(kept) == 0 || &kept[0] == &buffer[0] {
+			t.Errorf("%s: %d bytes are kept, in the store's buffer of %d", name, len(kept), len(buffer))
+		}
+		mustClose(t, c)
+	}
+}
+
 // A small result of a run does not keep the run: what is handed out is a part of one block, or no more than twice what was asked for.
 func TestSmallResultDoesNotKeepALargeBuffer(t *testing.T) {
 	const size = 64 * block
